@@ -24,10 +24,11 @@ func TestDocumentsStayAsTheyWereStored(t *testing.T) {
 	type handed struct{ block, want []byte }
 	rng, a := rand.New(rand.NewPCG(1, 1)), Account{Number: 1}
 	want, all := map[uint32][]byte{}, []handed(nil)
+	held := map[uint32][2]int{} // bytes that a document holds in this generation: in a slab, and alone
 	scratch := make([]byte, 0, slabBytes)
 	for step := range 20_000 {
 		o := uint32(rng.IntN(3000))
-		size := rng.IntN(400)
+		size := 1 + rng.IntN(400)
 		if rng.IntN(500) == 0 {
 			size = slabDocument - 2 + rng.IntN(4)
 		}
@@ -36,6 +37,20 @@ func TestDocumentsStayAsTheyWereStored(t *testing.T) {
 			scratch[i] = byte(step)
 		}
 		b := s.PutDocument(a, o, scratch)
+		if h, again := held[o]; again || size > slabDocument {
+			held[o] = [2]int{h[0], size}
+		} else {
+			held[o] = [2]int{size, 0}
+		}
+		if step%97 == 0 {
+			total := int64(0)
+			for _, h := range held {
+				total += int64(h[0]+h[1]) + docOverhead
+			}
+			if s.CurrentBytes != total {
+				t.Fatalf("step %d: %d bytes are counted, %d are held", step, s.CurrentBytes, total)
+			}
+		}
 		want[o] = bytes.Clone(scratch)
 		all = append(all, handed{b, want[o]})
 		clear(scratch)
@@ -45,6 +60,7 @@ func TestDocumentsStayAsTheyWereStored(t *testing.T) {
 		if step%5000 == 4999 { // what was frozen stays in memory until the next one is done
 			s.Freeze()
 			s.Thaw()
+			clear(held)
 		}
 		if n := uint32(rng.IntN(3000)); step%5000 < 4000 && want[n] != nil {
 			if got, ok := s.Changed(a.DocKey(n)); ok && !bytes.Equal(got, want[n]) {

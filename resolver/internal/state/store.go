@@ -257,7 +257,10 @@ func (s *Store) PutDocument(a Account, ordinal uint32, document []byte) []byte {
 		s.cache.forget(k) // what is in current is not in the cache
 	}
 	b := s.keep(document, again)
-	s.CurrentBytes += int64(len(b) - len(old))
+	s.CurrentBytes += int64(len(b))
+	if alone(old) {
+		s.CurrentBytes -= int64(len(old))
+	}
 	s.current[k] = b
 	s.setLast(k, b)
 	s.Columns.Mark(a.Index, ordinal)
@@ -274,13 +277,13 @@ const (
 // keep copies a document to the others of the generation. They are dropped together, so the
 // garbage collector need not look at each: its work grows with the number of objects. A
 // document that is changed again in its generation is an object of its own: its older versions would
-// stay as long as the generation does.
+// stay as long as the generation does, as the first one does.
 func (s *Store) keep(document []byte, again bool) []byte {
 	switch {
 	case document == nil:
 		return nil
 	case again || len(document) > slabDocument:
-		return append([]byte{}, document...)
+		return append(make([]byte, 0, len(document)+1), document...) // see alone
 	case cap(s.slab)-len(s.slab) < len(document):
 		s.slab = make([]byte, 0, slabBytes)
 	}
@@ -288,6 +291,10 @@ func (s *Store) keep(document []byte, again bool) []byte {
 	s.slab = append(s.slab, document...)
 	return s.slab[from:len(s.slab):len(s.slab)]
 }
+
+// alone tells a document that is an object of its own, which has room for a byte more, from one
+// in a slab.
+func alone(document []byte) bool { return cap(document) > len(document) }
 
 // PutEntity stores an entity; nil removes it.
 func (s *Store) PutEntity(key string, b []byte) { s.Entities[key] = b }
