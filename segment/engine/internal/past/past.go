@@ -19,6 +19,7 @@ import (
 type Values struct {
 	fold     fold.Fold
 	nowMs    int64
+	room     int  // what an event may add to a value, in bytes
 	detailed bool // whether the fold needs more than times and numbers
 
 	gathered []event
@@ -41,6 +42,8 @@ var leastGathered = 1 << 18
 const (
 	// valueBytesPerGathered keeps that cheap: there is one event for so many bytes that are copied.
 	valueBytesPerGathered = 64
+	// mostGathered bounds that: an event takes 24 bytes, and 16 while it is sorted.
+	mostGathered = 1 << 23
 	// prefetchEvents is how many events ahead memory is prefetched.
 	prefetchEvents = 16
 	// sortBits is by how many bits of an ordinal a pass of sorted goes.
@@ -86,7 +89,22 @@ func (l *list) add(o uint32, v []byte) {
 
 // New begins without events. Nothing before nowMs will be asked of the values.
 func New(spec fold.Spec, nowMs int64) *Values {
-	return &Values{fold: spec.New(), nowMs: nowMs, detailed: spec.Kind == fold.KindDistinct || spec.Kind == fold.KindSpans}
+	return &Values{fold: spec.New(), nowMs: nowMs, room: roomOf(spec.Kind), detailed: spec.Kind == fold.KindDistinct || spec.Kind == fold.KindSpans}
+}
+
+// roomOf is about how many bytes an event adds to a value, that of a profile's first one.
+func roomOf(k fold.Kind) int {
+	switch k {
+	case fold.KindCount:
+		return 4
+	case fold.KindTimes:
+		return 8
+	case fold.KindSums, fold.KindMin, fold.KindMax:
+		return 16
+	case fold.KindDistinct:
+		return 24
+	}
+	return 41
 }
 
 // Add takes in an event of a profile, of which it keeps nothing else.
@@ -97,7 +115,7 @@ func (v *Values) Add(o uint32, x *fold.Occurrence) {
 		v.details = append(v.details, detail{x.Key, x.Scalar, from, uint32(len(v.spans))})
 	}
 	v.gathered = append(v.gathered, event{x.AtMs, x.Micros, o, x.Number})
-	if n := len(v.gathered); n >= leastGathered && n >= len(v.values.data)/valueBytesPerGathered {
+	if n := len(v.gathered); n >= leastGathered && n >= min(len(v.values.data)/valueBytesPerGathered, mostGathered) {
 		v.settle()
 	}
 }
@@ -106,6 +124,7 @@ func (v *Values) Add(o uint32, x *fold.Occurrence) {
 // added any more.
 func (v *Values) Next() (ordinal uint32, ok bool) {
 	v.settle()
+	v.gathered, v.details, v.spans, v.order, v.other = nil, nil, nil, nil, nil
 	if v.given == len(v.values.ordinals) {
 		return 0, false
 	}
@@ -131,7 +150,7 @@ func (v *Values) settle() {
 	order, old, i := v.sorted(), v.values, 0
 	v.values = list{
 		ordinals: make([]uint32, 0, len(old.ordinals)+len(order)), ends: make([]int, 0, len(old.ends)+len(order)),
-		data: make([]byte, 0, len(old.data)+len(order)*8),
+		data: make([]byte, 0, len(old.data)+len(order)*v.room),
 	}
 	for len(order) > 0 {
 		o, n := order[0].ordinal, 1
