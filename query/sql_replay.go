@@ -9,9 +9,10 @@ import (
 
 // ReplaySQL is the statement that answers a replay over the tables events and
 // aliases (docs/formats.md), for the records from ≤ offset < to below the cut.
-// Aliases are those of the cut whatever the records. Its columns, none ever NULL: the ordinal, the time
-// in Unix milliseconds, with q.Properties the properties, with q.Keys the
-// idempotency key, with q.Number the number as of [AsMicros], and with q.Where whether the row matches.
+// Aliases are those of the cut whatever the records. Its columns, none ever NULL: the ordinal,
+// the time in Unix milliseconds, with q.Properties the properties, with q.Keys the
+// idempotency key, with q.Number the number as of [AsMicros], and with q.Where whether the
+// row matches.
 //
 // Rows that do not match are in the answer, with empty texts, for the
 // reason [ActivitySQL] has its filter in a column.

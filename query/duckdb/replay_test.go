@@ -84,27 +84,32 @@ func count(t *testing.T, s *Store, q query.ReplayQuery) (rows int) {
 	return rows
 }
 
+// endsWithItsContext cancels a replay within a block: fn is not called again.
+func endsWithItsContext(t *testing.T, s *Store, q query.ReplayQuery, stopAt int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	blocks := 0
+	err := s.Replay(ctx, q, func(*query.ReplayBlock) error {
+		if blocks++; blocks == stopAt+1 {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || blocks != stopAt+1 {
+		t.Fatalf("cancelled in block %d: %d blocks, %v", stopAt+1, blocks, err)
+	}
+}
+
 // TestReplayStops: after the context has ended, or fn has returned an error, fn
 // is not called again, and the connection serves the next replay.
 func TestReplayStops(t *testing.T) {
 	t.Parallel()
 	s, q, rows := openReplay(t)
 	for stopAt := range 12 {
-		ctx, cancel := context.WithCancel(context.Background())
-		blocks := 0
-		err := s.Replay(ctx, q, func(*query.ReplayBlock) error {
-			if blocks++; blocks == stopAt+1 {
-				cancel()
-			}
-			return nil
-		})
-		cancel()
-		if !errors.Is(err, context.Canceled) || blocks != stopAt+1 {
-			t.Fatalf("cancelled in block %d: %d blocks, %v", stopAt+1, blocks, err)
-		}
-		own := errors.New("own")
-		blocks = 0
-		err = s.Replay(context.Background(), q, func(*query.ReplayBlock) error {
+		endsWithItsContext(t, s, q, stopAt)
+		own, blocks := errors.New("own"), 0
+		err := s.Replay(context.Background(), q, func(*query.ReplayBlock) error {
 			if blocks++; blocks == stopAt+1 {
 				return own
 			}

@@ -256,6 +256,15 @@ func BenchmarkRestore(b *testing.B) {
 // BenchmarkFreezeDelta is how long the engine stands still to hand over a
 // hundred thousand changed values among a million.
 func BenchmarkFreezeDelta(b *testing.B) {
+	benchDeltas(b, func(e *Engine) {
+		b.StartTimer()
+		e.Freeze(false)
+	})
+}
+
+// benchDeltas calls fn, which starts the timer, after each fifty thousand events of a million
+// profiles.
+func benchDeltas(b *testing.B, fn func(e *Engine)) {
 	l := crowdLoad(b, 1_000_000, mixed[0], mixed[16])
 	l.e.Freeze(true)
 	b.ResetTimer()
@@ -264,28 +273,20 @@ func BenchmarkFreezeDelta(b *testing.B) {
 		for range 50_000 {
 			l.event()
 		}
-		b.StartTimer()
-		l.e.Freeze(false)
+		fn(l.e)
 	}
 }
 
 // BenchmarkWriteDelta is how long a checkpoint takes to write values of fifty thousand of a
 // million profiles.
 func BenchmarkWriteDelta(b *testing.B) {
-	l := crowdLoad(b, 1_000_000, mixed[0], mixed[16])
-	l.e.Freeze(true)
-	b.ResetTimer()
-	for range b.N {
-		b.StopTimer()
-		for range 50_000 {
-			l.event()
-		}
-		f := l.e.Freeze(false)
+	benchDeltas(b, func(e *Engine) {
+		f := e.Freeze(false)
 		b.StartTimer()
 		if err := f.Write(bufio.NewWriterSize(io.Discard, 1<<16)); err != nil {
 			b.Fatal(err)
 		}
-	}
+	})
 }
 
 // TestAllocationsPerEvent: in the steady state an event costs no memory.

@@ -95,8 +95,7 @@ func (f *frozenGroup) each(fn func(o uint32, values []frozenValue) error) error 
 	return nil
 }
 
-// prefetchPages is how many pages ahead memory is prefetched, of which the heads are at half
-// of the way.
+// prefetchPages is how many pages ahead heads are prefetched; rows are half as many ahead.
 const prefetchPages = 16
 
 // prefetch brings near what is written after a changed page: pages lie anywhere in memory.

@@ -23,9 +23,8 @@ const (
 // pointer for each. A row is the sections of its profile in order of slots;
 // an empty row is one of whom nothing is kept.
 //
-// A page and its rows are one object: this is its head, and room bytes follow. So an event
-// that reads a row misses the cache for the page once where the row is near, and the garbage collector has one
-// object to mark and nothing to scan: it has no pointers.
+// A page and its rows are one object without pointers: this is its head, and room bytes
+// follow. The garbage collector has one object to mark and nothing to scan.
 type page struct {
 	epoch uint32
 	at    uint32 // in the group's changed, if epoch is the group's

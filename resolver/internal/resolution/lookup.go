@@ -15,8 +15,8 @@ const WindowEvents = 32
 // Lookup is an event whose identifiers are hashed and looked up.
 //
 // The events of a window go through each step together: hashing their identifiers, looking
-// these up, reading what the profiles found need. The memory that a step needs is prefetched in the one
-// before, so that the processor waits for many cache misses at once.
+// these up, reading what the profiles found need. The memory that a step needs is prefetched
+// in the one before, so that the processor waits for many cache misses at once.
 type Lookup struct {
 	Event eventlog.Event
 	Key   identifier.Hash // of the idempotency key, if there is one

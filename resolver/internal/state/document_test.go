@@ -8,9 +8,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestDocumentsStayAsTheyWereStored: whatever is stored before and after, and through
-// checkpoints, a document reads as it was stored, also by who was handed it then and by who
-// appends to it or uses the given bytes again.
+// TestDocumentsStayAsTheyWereStored: a document reads as it was stored, also after others are
+// stored, after checkpoints, after a caller appends to a document that it got, and after it uses
+// the bytes that it gave for something else. The bytes of a generation are counted.
 func TestDocumentsStayAsTheyWereStored(t *testing.T) {
 	s, err := Open(vfs.NewMem(), "state", 1<<20, nil)
 	if err != nil {

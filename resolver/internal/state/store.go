@@ -276,8 +276,8 @@ const (
 
 // keep copies a document to the others of the generation. They are dropped together, so the
 // garbage collector need not look at each: its work grows with the number of objects. A
-// document that is changed again in its generation is an object of its own: its older versions would
-// stay as long as the generation does, as the first one does.
+// document that is changed again in its generation is an object of its own: in a slab its older
+// versions would stay as long as the generation does, as the first one does.
 func (s *Store) keep(document []byte, again bool) []byte {
 	switch {
 	case document == nil:
