@@ -6,6 +6,8 @@
 //
 //   - Go's collector lets the heap grow to twice the live bytes, and keeps free pages for
 //     the next growth.
+//   - The C library, from which Pebble has its caches and DuckDB some of its memory, keeps what
+//     they free, unless it lies at the end of what it has from the system.
 //   - Every page of the executable that was ever touched stays mapped. The system maps
 //     whole groups of pages around the one that is needed, so that a start maps most of
 //     the file, although an idle server uses little of it.
@@ -15,7 +17,8 @@
 // [Run] compares the CPU time of the process once a minute. After a minute with less than
 // a second of CPU time the process is idle. Then it
 //
-//   - collects garbage, and returns free pages of Go's heap (debug.FreeOSMemory);
+//   - collects garbage, and returns free pages of Go's heap (debug.FreeOSMemory) and of the C
+//     library's (malloc_trim);
 //   - unmaps clean pages of mapped files: read-only ones that are as they are in the file.
 //
 // Both happen again after an idle minute as soon as the process has taken ten times as much

@@ -71,9 +71,10 @@ func (w *watch) released(begun, ended time.Duration) {
 	w.next = ended + share*(ended-begun)
 }
 
-// Release collects garbage, returns free pages of Go's heap, and unmaps pages of files
-// that can be mapped again. It returns the bytes of files that it has unmapped.
+// Release collects garbage, returns free pages of Go's heap and of the C library's, and unmaps
+// pages of files that can be mapped again. It returns the bytes of files that it has unmapped.
 func Release() (unmapped int64, err error) {
 	debug.FreeOSMemory()
+	trimC()
 	return unmapFiles()
 }

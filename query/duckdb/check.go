@@ -14,10 +14,24 @@ const checkRows = 1_000_000
 var checkedTables = []string{"events_sealed", "events_recent", "aliases", "transitions", "progress"}
 
 // check reads all tables, whose blocks DuckDB compares with their checksums, and
-// moves the write-ahead log into the file.
+// moves the write-ahead log into the file. Afterwards it uses no more memory than before.
 func (s *Store) check(ctx context.Context) error {
+	var used int64
+	err := s.read(ctx, func(c *conn) (err error) {
+		used, err = c.usedBytes(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("history: check the file: %w", err)
+	}
 	for _, table := range checkedTables {
-		if err := s.checkTable(ctx, table); err != nil {
+		err := checkTable(ctx, table, func(piece func(*conn) error) error {
+			if err := s.read(ctx, piece); err != nil {
+				return err
+			}
+			return s.freeBlocks(used)
+		})
+		if err != nil {
 			return fmt.Errorf("history: check %s: %w", table, err)
 		}
 	}
@@ -32,33 +46,34 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) checkTable(ctx context.Context, table string) error {
+// read calls fn with a connection of the readers.
+func (s *Store) read(ctx context.Context, fn func(*conn) error) error {
 	c, done, err := s.reader(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return checkRowsOf(ctx, c, table)
+	return fn(c)
 }
 
-// checkRowsOf reads all columns of all rows of a table.
-func checkRowsOf(ctx context.Context, c *conn, table string) error {
+// checkTable reads all columns of all rows of a table. It hands each piece of the work to on,
+// which calls it with a connection.
+func checkTable(ctx context.Context, table string, on func(piece func(*conn) error) error) error {
 	last := int64(-1)
-	one := func(ch chunk) error {
-		last = column[int64](ch, 0)[0]
-		return nil
+	err := on(func(c *conn) error {
+		return c.query(ctx, "SELECT coalesce(max(rowid), -1) FROM "+table, nil, func(ch chunk) error {
+			last = column[int64](ch, 0)[0]
+			return nil
+		})
+	})
+	for from := int64(0); err == nil && from <= last; from += checkRows {
+		err = on(func(c *conn) error {
+			// The hash of a row looks at each of its columns.
+			sql := "SELECT bit_xor(hash(t)) FROM " + table + " t WHERE rowid >= ? AND rowid < ?"
+			return c.query(ctx, sql, []any{from, from + checkRows}, nil)
+		})
 	}
-	if err := c.query(ctx, "SELECT coalesce(max(rowid), -1) FROM "+table, nil, one); err != nil {
-		return err
-	}
-	for from := int64(0); from <= last; from += checkRows {
-		// The hash of a row looks at each of its columns.
-		sql := "SELECT bit_xor(hash(t)) FROM " + table + " t WHERE rowid >= ? AND rowid < ?"
-		if err := c.query(ctx, sql, []any{from, from + checkRows}, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // claim makes a log the owner of a file without one, and returns the owner.

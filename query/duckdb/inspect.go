@@ -75,7 +75,7 @@ func inspect(ctx context.Context, path, log string, opts Options) (out Inspectio
 		if table == "transitions" && version < 2 {
 			continue
 		}
-		if err := checkRowsOf(ctx, c, table); err != nil {
+		if err := checkTable(ctx, table, func(piece func(*conn) error) error { return piece(c) }); err != nil {
 			return out, fmt.Errorf("check %s: %w", table, err)
 		}
 	}

@@ -11,6 +11,16 @@ func (l lock) Lock() { l <- struct{}{} }
 
 func (l lock) Unlock() { <-l }
 
+// TryLock locks if that needs no waiting, and reports whether it did.
+func (l lock) TryLock() bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 // LockFor is Lock, or the error of ctx if that ends before.
 func (l lock) LockFor(ctx context.Context) error {
 	select {

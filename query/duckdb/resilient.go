@@ -459,6 +459,16 @@ func (r *Resilient) whole(ctx context.Context) (*Store, error) {
 	return r.open(ctx)
 }
 
+// Scrubbed waits until the file was read whole after the start, see [Resilient.Scrub].
+func (r *Resilient) Scrubbed(ctx context.Context) error {
+	select {
+	case <-r.scrubbed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // scrub reads all of the file once, beside those who use it.
 func (r *Resilient) scrub() {
 	defer close(r.scrubbed)

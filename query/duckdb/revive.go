@@ -15,12 +15,8 @@ const reviveWait = 200 * time.Millisecond
 // revive opens the file again. The writer's lock is held. An error leaves the store
 // as it is or with connections that answer it; the next call tries again.
 func (s *Store) revive() (err error) {
-	conns, err := s.gather()
-	defer func() {
-		for _, c := range conns {
-			c.idle <- c.conn
-		}
-	}()
+	conns, err := s.gather(reviveWait)
+	defer giveBack(conns)
 	if err != nil {
 		return err
 	}
@@ -81,12 +77,18 @@ type gathered struct {
 	idle chan *conn
 }
 
+func giveBack(conns []gathered) {
+	for _, c := range conns {
+		c.idle <- c.conn
+	}
+}
+
 // gather takes all connections, or returns those it got and an error when some are
-// in use for long.
-func (s *Store) gather() (out []gathered, err error) {
+// in use for longer than it waits for each.
+func (s *Store) gather(wait time.Duration) (out []gathered, err error) {
 	for _, idle := range []chan *conn{s.readers, s.replays} {
 		for range cap(idle) {
-			t := time.NewTimer(reviveWait)
+			t := time.NewTimer(wait)
 			select {
 			case c, ok := <-idle:
 				t.Stop()

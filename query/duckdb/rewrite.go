@@ -119,12 +119,8 @@ func (s *Store) exchange(fresh string) (err error) {
 	if w.closed {
 		return ErrClosed
 	}
-	conns, err := s.gather()
-	defer func() {
-		for _, c := range conns {
-			c.idle <- c.conn
-		}
-	}()
+	conns, err := s.gather(reviveWait)
+	defer giveBack(conns)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type account struct {
 	log *file.Log
 	// history answers from SQL alone; cached is in front of it and answers previews, also
 	// from its columns, which it has once one has been asked.
-	history *duckdb.Store
+	history *duckdb.Resilient
 	cached  *cache.History
 	node    *node.Node
 }
@@ -95,7 +95,11 @@ func (a *account) open(ctx context.Context) (err error) {
 	if a.log, err = file.Open(filepath.Join(a.dir, "log"), file.Options{FS: fs}); err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	if a.history, err = duckdb.Open(a.historyFile(), duckdb.Options{MemoryLimitBytes: a.historyMemory, Columns: true}); err != nil {
+	a.history = duckdb.OpenResilient(duckdb.ResilientOptions{
+		Options: duckdb.Options{MemoryLimitBytes: a.historyMemory, Columns: true},
+		Path:    a.historyFile(), Log: "bench", Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err := a.history.Opened(ctx); err != nil {
 		return fmt.Errorf("open history: %w", err)
 	}
 	if a.cached, err = cache.New(a.history, cache.Options{Bytes: queryCacheBytes, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}); err != nil {
@@ -109,6 +113,13 @@ func (a *account) open(ctx context.Context) (err error) {
 		return fmt.Errorf("open the state: %w", err)
 	}
 	return nil
+}
+
+// settle waits until what a start does in the background is done: all of history is read, as
+// the server does.
+func (a *account) settle(ctx context.Context) error {
+	a.history.Scrub()
+	return a.history.Scrubbed(ctx)
 }
 
 // close writes the last checkpoint and closes everything. It may be called

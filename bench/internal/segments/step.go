@@ -134,7 +134,11 @@ func (s *step) memoryWithout(ctx context.Context) error {
 // would leave nothing to continue with.
 func (s *step) reopen() (*Restart, error) {
 	s.earlier += int64(s.a.node.Stats()[0].Events)
-	return s.restart(s.base)
+	r, err := s.restart(s.base)
+	if err != nil {
+		return nil, err
+	}
+	return r, s.a.settle(s.base)
 }
 
 // warmEvents bounds the events that bring profiles into caches.

@@ -3,12 +3,12 @@ package segments
 import (
 	"os"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/internal/idlememory"
 )
 
 // cpuTime is the user and system time of this process.
@@ -20,7 +20,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Memory is what the process holds after garbage was collected and handed back.
+// Memory is what the process holds after it gave memory back as an idle server does.
 type Memory struct {
 	RSSBytes  int64 `json:"rss_bytes"`
 	HeapBytes int64 `json:"go_heap_bytes"`
@@ -28,7 +28,9 @@ type Memory struct {
 
 func memoryNow() (Memory, error) {
 	runtime.GC()
-	debug.FreeOSMemory()
+	if _, err := idlememory.Release(); err != nil {
+		return Memory{}, err
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	u, err := child.UsageOf(os.Getpid())

@@ -44,8 +44,10 @@ func (a Account) DocKey(ordinal uint32) DocKey {
 type Store struct {
 	DB   *pebble.DB
 	disk *Disk // nil where there is always space
-	// reserve takes the memtables' bytes off the cache of blocks until done is called.
-	reserve func() (done func())
+	// reserve takes bytes off the cache of blocks until done is called.
+	reserve func(bytes int64) (done func())
+	// memtableBytes are the memtables' part of that cache, blockBytes the rest of it.
+	memtableBytes, blockBytes int64
 
 	current      map[DocKey][]byte
 	CurrentBytes int64
@@ -113,7 +115,7 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 	// Pebble takes its memtables' bytes off the cache of blocks: two of them, the
 	// present one and the one it uses again. With less than that nothing is cached,
 	// and each read checks and decompresses filter, index and data again.
-	o.Cache = pebble.NewCache(2*int64(o.MemTableSize) + cacheBytes/8)
+	o.Cache = pebble.NewCache(2*int64(o.MemTableSize) + cacheBytes/blocksShare)
 	defer o.Cache.Unref()
 	// Pebble waits for a compaction that it begins while it opens.
 	opened := d.Urgent()
@@ -124,9 +126,10 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 	}
 	columns := fieldcolumns.New(cacheBytes / columnsShare)
 	return &Store{
-		DB:       db,
-		disk:     d,
-		reserve:  func() func() { return o.Cache.Reserve(2 * int(o.MemTableSize)) },
+		DB:            db,
+		disk:          d,
+		reserve:       func(bytes int64) func() { return o.Cache.Reserve(int(bytes)) },
+		memtableBytes: 2 * int64(o.MemTableSize), blockBytes: cacheBytes / blocksShare,
 		Columns:  columns,
 		current:  map[DocKey][]byte{},
 		Entities: map[string][]byte{},
@@ -136,8 +139,15 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 }
 
 // Loading is called before a start reads most of the store once, and done after that: what it
-// reads does not fill the memory that memtables will take.
-func (s *Store) Loading() (done func()) { return s.reserve() }
+// reads does not fill the memory that memtables will take, and is not kept.
+func (s *Store) Loading() (done func()) {
+	memtables := s.reserve(s.memtableBytes)
+	return func() {
+		all := s.reserve(s.blockBytes)
+		memtables()
+		all()
+	}
+}
 
 // Close closes Pebble, which no longer waits for space.
 func (s *Store) Close() error {
@@ -241,8 +251,12 @@ func (s *Store) read(a Account, ordinal uint32) ([]byte, error) {
 	return append([]byte(nil), v...), closer.Close()
 }
 
-// columnsShare is the part of the cache's bytes that columns of fields may take.
-const columnsShare = 4
+// columnsShare is the part of the cache's bytes that columns of fields may take, and
+// blocksShare that of Pebble's blocks.
+const (
+	columnsShare = 4
+	blocksShare  = 8
+)
 
 // docOverhead is roughly what a map entry and its block cost beside the bytes.
 const docOverhead = 64
