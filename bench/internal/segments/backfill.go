@@ -81,9 +81,6 @@ func (s *step) bare(ctx context.Context, text string) (time.Duration, uint64, er
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := s.a.awaitHistory(ctx); err != nil {
-		return 0, 0, err
-	}
 	st, err := s.a.takeState(ctx, 0)
 	if err != nil {
 		return 0, 0, err

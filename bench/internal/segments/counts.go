@@ -152,9 +152,6 @@ func (s *step) sqlCount(ctx context.Context, i int) (SQLCount, error) {
 		return SQLCount{}, err
 	}
 	defer st.close()
-	if err := s.a.node.WaitHistory(ctx, st.cut); err != nil {
-		return SQLCount{}, err
-	}
 	st.snap.Universe() // made once; not the database's time
 	var times []float64
 	q := SQLCount{Segment: liveDefinitions()[i].name}

@@ -59,9 +59,6 @@ const restartAhead = 10 * time.Minute
 // restart stops the node and starts it again.
 func (s *step) restart(ctx context.Context) (*Restart, error) {
 	r := &Restart{}
-	if err := s.a.awaitHistory(ctx); err != nil {
-		return nil, err
-	}
 	// An instant to come, so that both sides look ahead to the same.
 	before, err := s.a.takeState(ctx, restartAhead)
 	if err != nil {

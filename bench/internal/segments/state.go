@@ -23,8 +23,8 @@ type state struct {
 	snap    *view.Snapshot
 }
 
-// takeState takes the present state, to be judged ahead of the present time.
-// close must follow.
+// takeState takes the present state, which history has by then, to be judged ahead of the
+// present time. close must follow.
 func (a *account) takeState(ctx context.Context, ahead time.Duration) (*state, error) {
 	return a.takeStateAt(ctx, func(nowMs int64) int64 { return nowMs + ahead.Milliseconds() })
 }
@@ -46,7 +46,14 @@ func (a *account) takeStateAt(ctx context.Context, at func(nowMs int64) int64) (
 		st.snap = v.Snapshot()
 		return nil
 	})
-	return st, err
+	if err != nil {
+		return nil, err
+	}
+	if err := a.node.WaitHistory(ctx, st.cut); err != nil {
+		st.close()
+		return nil, err
+	}
+	return st, nil
 }
 
 func (st *state) close() { st.snap.Close() } // it only gives memory back

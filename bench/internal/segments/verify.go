@@ -51,9 +51,6 @@ func (a *account) verify(ctx context.Context, sql query.History, ahead time.Dura
 		return out, err
 	}
 	defer st.close()
-	if err := a.node.WaitHistory(ctx, st.cut); err != nil {
-		return out, err
-	}
 	history := &rememberingHistory{sql, map[string]*roaring.Bitmap{}}
 	for _, s := range st.saved {
 		got := st.members[s.ID]
