@@ -14,36 +14,38 @@ const checkRows = 1_000_000
 var checkedTables = []string{"events_sealed", "events_recent", "aliases", "transitions", "progress"}
 
 // check reads all tables, whose blocks DuckDB compares with their checksums, and
-// moves the write-ahead log into the file. Afterwards it uses no more memory than before.
-func (s *Store) check(ctx context.Context) error {
-	var used int64
-	err := s.read(ctx, func(c *conn) (err error) {
+// moves the write-ahead log into the file. It frees what it has read down to the memory that
+// was used before, unless statements are under way all the time; then freed is false, and
+// [Store.freeBlocks] is to be called again.
+func (s *Store) check(ctx context.Context) (used int64, freed bool, err error) {
+	err = s.read(ctx, func(c *conn) (err error) {
 		used, err = c.usedBytes(ctx)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("history: check the file: %w", err)
+		return 0, false, fmt.Errorf("history: check the file: %w", err)
 	}
 	for _, table := range checkedTables {
 		err := checkTable(ctx, table, func(piece func(*conn) error) error {
 			if err := s.read(ctx, piece); err != nil {
 				return err
 			}
-			return s.freeBlocks(used)
+			freed, err = s.freeBlocks(ctx, used)
+			return err
 		})
 		if err != nil {
-			return fmt.Errorf("history: check %s: %w", table, err)
+			return 0, false, fmt.Errorf("history: check %s: %w", table, err)
 		}
 	}
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	if s.writer.closed {
-		return ErrClosed
+		return 0, false, ErrClosed
 	}
 	if err := s.writer.exec("CHECKPOINT"); err != nil && !strings.Contains(err.Error(), "Cannot CHECKPOINT") {
-		return fmt.Errorf("history: check the file: %w", err)
+		return 0, false, fmt.Errorf("history: check the file: %w", err)
 	}
-	return nil
+	return used, freed, nil
 }
 
 // read calls fn with a connection of the readers.

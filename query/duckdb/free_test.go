@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // rowsToFree is how many rows of a kilobyte the tests of freeing have: more bytes than DuckDB may
@@ -60,8 +62,8 @@ func TestCheckKeepsNothing(t *testing.T) {
 		return v
 	}
 	limit := setting()
-	if err := s.check(t.Context()); err != nil {
-		t.Fatal(err)
+	if _, freed, err := s.check(t.Context()); err != nil || !freed {
+		t.Fatal(freed, err)
 	}
 	if n := used(t, s); n > leastKeptBytes {
 		t.Errorf("%d bytes are used after a check", n)
@@ -69,6 +71,48 @@ func TestCheckKeepsNothing(t *testing.T) {
 	if got := setting(); got != limit {
 		t.Errorf("the limit is %s, and was %s", got, limit)
 	}
+}
+
+// TestScrubFreesLater: what the check after a start has read is freed once the statements that were
+// under way are done.
+func TestScrubFreesLater(t *testing.T) {
+	t.Parallel()
+	s := openLarge(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := OpenResilient(resilientOptions(s.path))
+	defer r.Close()
+	if err := r.Opened(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := r.mu.current.store
+	c := <-again.replays
+	r.Scrub()
+	if err := r.Scrubbed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	use := func() (n int64) {
+		t.Helper()
+		err := again.read(t.Context(), func(c *conn) (err error) {
+			n, err = c.usedBytes(t.Context())
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := use(); n < 2*leastKeptBytes {
+		t.Errorf("%d bytes are used beside a replay", n)
+	}
+	again.replays <- c
+	eventually.Succeeds(t, func() error {
+		if n := use(); n > leastKeptBytes {
+			return fmt.Errorf("%d bytes are used", n)
+		}
+		return nil
+	})
 }
 
 // TestFreeBlocksGivesWay: nothing is freed beside a statement, which the lower limit could fail.
@@ -89,14 +133,14 @@ func TestFreeBlocksGivesWay(t *testing.T) {
 	}
 	for name, begin := range busy {
 		done := begin()
-		err := s.freeBlocks(0)
+		freed, err := s.freeBlocks(t.Context(), 0)
 		done()
-		if n := used(t, s); err != nil || n < full {
-			t.Errorf("beside %s: %d bytes are used, %d were; %v", name, n, full, err)
+		if n := used(t, s); freed || err != nil || n < full {
+			t.Errorf("beside %s: %d bytes are used, %d were; freed %v, %v", name, n, full, freed, err)
 		}
 	}
-	if err := s.freeBlocks(0); err != nil {
-		t.Fatal(err)
+	if freed, err := s.freeBlocks(t.Context(), 0); err != nil || !freed {
+		t.Fatal(freed, err)
 	}
 	if n := used(t, s); n > leastKeptBytes {
 		t.Errorf("%d bytes are used after freeing", n)

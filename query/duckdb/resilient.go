@@ -15,6 +15,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/columns"
 )
@@ -45,8 +46,9 @@ type Resilient struct {
 	opened  chan struct{}
 	openErr error
 	scrubs  sync.Once
-	// scrubbed is closed when the file was read whole after the start.
+	// scrubbed is closed when the file was read whole after the start, or scrubErr says why not.
 	scrubbed chan struct{}
+	scrubErr error
 
 	mu struct {
 		sync.Mutex
@@ -446,7 +448,7 @@ func (r *Resilient) whole(ctx context.Context) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = s.check(ctx); err == nil {
+	if _, _, err = s.check(ctx); err == nil {
 		return s, nil
 	}
 	s.abandon()
@@ -459,25 +461,43 @@ func (r *Resilient) whole(ctx context.Context) (*Store, error) {
 	return r.open(ctx)
 }
 
-// Scrubbed waits until the file was read whole after the start, see [Resilient.Scrub].
+// Scrubbed waits until the file was read whole after the start, see [Resilient.Scrub], and
+// returns why that failed.
 func (r *Resilient) Scrubbed(ctx context.Context) error {
 	select {
 	case <-r.scrubbed:
-		return nil
+		return r.scrubErr
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// scrub reads all of the file once, beside those who use it.
+// freeRetry is the time between two tries to free what a check has read.
+const freeRetry = time.Second
+
+// scrub reads all of the file once, beside those who use it, and frees what it has read once
+// no statement is under way.
 func (r *Resilient) scrub() {
-	defer close(r.scrubbed)
+	var used int64
+	freed := false
 	o, err := r.use(r.life, nil)
 	if err == nil {
-		err = r.done(o, o.store.check(r.life))
+		used, freed, err = o.store.check(r.life)
+		err = r.done(o, err)
 	}
 	if err != nil && r.life.Err() == nil {
 		r.logger.Warn("history could not be read whole", "error", err)
+	}
+	r.scrubErr = err
+	close(r.scrubbed)
+	// An error means that the file is closed, or out of use, with what was read.
+	for err == nil && !freed {
+		if err = pause.For(r.life, freeRetry); err == nil {
+			err = r.with(r.life, nil, func(s *Store) (err error) {
+				freed, err = s.freeBlocks(r.life, used)
+				return err
+			})
+		}
 	}
 }
 

@@ -88,18 +88,33 @@ func giveBack(conns []gathered) {
 func (s *Store) gather(wait time.Duration) (out []gathered, err error) {
 	for _, idle := range []chan *conn{s.readers, s.replays} {
 		for range cap(idle) {
-			t := time.NewTimer(wait)
-			select {
-			case c, ok := <-idle:
-				t.Stop()
-				if !ok {
-					return out, ErrClosed
-				}
-				out = append(out, gathered{c, idle})
-			case <-t.C:
+			c, ok := within(idle, wait)
+			switch {
+			case !ok:
 				return out, fmt.Errorf("%w: %w: questions are still under way", query.ErrUnavailable, errInvalidated)
+			case c == nil:
+				return out, ErrClosed
 			}
+			out = append(out, gathered{c, idle})
 		}
 	}
 	return out, nil
+}
+
+// within takes a connection, nil when the store is closed. ok is false when none is given back
+// in time; one that is there is taken however late it is.
+func within(idle chan *conn, wait time.Duration) (c *conn, ok bool) {
+	select {
+	case c = <-idle:
+		return c, true
+	default:
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case c = <-idle:
+		return c, true
+	case <-t.C:
+		return nil, false
+	}
 }

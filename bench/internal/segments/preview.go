@@ -168,9 +168,6 @@ func (a *account) countUnsaved(ctx context.Context, root *segment.Node, leaves b
 	if unknown == 0 {
 		return combine(root, known, everybody).GetCardinality(), 0, nil
 	}
-	if err := a.node.WaitHistory(ctx, st.cut); err != nil {
-		return 0, 0, err
-	}
 	for leaf, column := range fields {
 		b := column.Members(func(value []byte) bool { return leaf.Attribute.MatchValue(value, st.atMs) })
 		b.And(everybody)
