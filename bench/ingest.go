@@ -27,6 +27,7 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	batch := f.Int("batch", 100, "events per batch")
 	connections := f.Int("connections", 0, fmt.Sprintf("connections; 0 is %d for single events and %d for batches", singleConnections, batchConnections))
 	f.DurationVar(&o.Duration, "duration", 15*time.Second, "length of each phase on muster")
+	f.DurationVar(&o.SaturatedDuration, "saturated-duration", 0, "length of the first of them, at the highest rate; 0 is that of --duration")
 	f.DurationVar(&o.BaselineDuration, "baseline-duration", 5*time.Second, "length of the phase on each baseline server")
 	f.IntVar(&o.Rounds, "rounds", 2, "how often everything is measured")
 	f.Float64Var(&o.RatePerSecond, "rate", 0, "events/s of the open loop; 0 is half of the measured maximum")

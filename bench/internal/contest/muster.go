@@ -1,6 +1,7 @@
 package contest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,8 @@ func (o Options) phases(ctx context.Context, s *topology.Single, fleet *loader.F
 	if result.Sweep, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Sweep(ctx) }); err != nil {
 		return err
 	}
-	if result.Saturated, err = timed(s.PID(), fleet, o.Duration, func() (*loader.Result, error) { return fleet.Saturate(ctx, o.Duration) }); err != nil {
+	saturated := cmp.Or(o.SaturatedDuration, o.Duration)
+	if result.Saturated, err = timed(s.PID(), fleet, saturated, func() (*loader.Result, error) { return fleet.Saturate(ctx, saturated) }); err != nil {
 		return err
 	}
 	o.Logf("  muster, saturated: %.0f events/s, %.2f µs of CPU per event, %d requests failed",

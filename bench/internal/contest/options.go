@@ -40,6 +40,8 @@ type Options struct {
 	Rounds int `json:"rounds"`
 	// Duration is the length of each of Muster's two phases.
 	Duration time.Duration `json:"duration_ns"`
+	// SaturatedDuration is that of the first, the closed loop; 0 is Duration.
+	SaturatedDuration time.Duration `json:"saturated_duration_ns"`
 	// BaselineDuration is the length of a baseline server's phase.
 	BaselineDuration time.Duration `json:"baseline_duration_ns"`
 	// RatePerSecond is the open loop's rate in events; 0 is half of what the
@@ -75,6 +77,7 @@ func (o Options) Validate() error {
 	err := cmp.Or(
 		server.Within("rounds", o.Rounds, 1, maxRounds),
 		server.Within("duration", o.Duration, 1, maxDuration),
+		server.ZeroOr("saturated-duration", "that of --duration", o.SaturatedDuration, 1, maxDuration),
 		server.Within("baseline-duration", o.BaselineDuration, 1, maxDuration),
 		server.Within("segments", o.Segments, 0, len(segmenttest.LiveSegments)),
 		server.ZeroOr("rate", "half of the maximum", o.RatePerSecond, 0, maxRate),
