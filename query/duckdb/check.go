@@ -26,11 +26,10 @@ func (s *Store) check(ctx context.Context) (used int64, freed bool, err error) {
 		return 0, false, fmt.Errorf("history: check the file: %w", err)
 	}
 	for _, table := range checkedTables {
-		err := checkTable(ctx, table, func(piece func(*conn) error) error {
-			if err := s.read(ctx, piece); err != nil {
-				return err
+		err := checkTable(ctx, table, func(piece func(*conn) error) (err error) {
+			if err = s.read(ctx, piece); err == nil {
+				freed, err = s.freeBlocks(ctx, used)
 			}
-			freed, err = s.freeBlocks(ctx, used)
 			return err
 		})
 		if err != nil {
@@ -62,11 +61,9 @@ func (s *Store) read(ctx context.Context, fn func(*conn) error) error {
 // which calls it with a connection.
 func checkTable(ctx context.Context, table string, on func(piece func(*conn) error) error) error {
 	last := int64(-1)
-	err := on(func(c *conn) error {
-		return c.query(ctx, "SELECT coalesce(max(rowid), -1) FROM "+table, nil, func(ch chunk) error {
-			last = column[int64](ch, 0)[0]
-			return nil
-		})
+	err := on(func(c *conn) (err error) {
+		last, err = c.integer(ctx, "SELECT coalesce(max(rowid), -1) FROM "+table)
+		return err
 	})
 	for from := int64(0); err == nil && from <= last; from += checkRows {
 		err = on(func(c *conn) error {

@@ -99,6 +99,15 @@ func (c *conn) query(ctx context.Context, sql string, args []any, fn func(chunk)
 	return err
 }
 
+// integer asks for one BIGINT; 0 when there is no row.
+func (c *conn) integer(ctx context.Context, sql string, args ...any) (n int64, err error) {
+	err = c.query(ctx, sql, args, func(ch chunk) error {
+		n = column[int64](ch, 0)[0]
+		return nil
+	})
+	return n, err
+}
+
 // interruptWith interrupts the connection's statement when ctx ends, until the
 // returned function is called. DuckDB drops an interruption that comes
 // before a statement begins, so it is repeated.

@@ -20,12 +20,8 @@ const (
 
 // usedBytes is the memory that DuckDB uses: blocks of the file that it keeps in case they are
 // read again, and what statements need.
-func (c *conn) usedBytes(ctx context.Context) (n int64, err error) {
-	err = c.query(ctx, "SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT FROM duckdb_memory()", nil, func(ch chunk) error {
-		n = column[int64](ch, 0)[0]
-		return nil
-	})
-	return n, err
+func (c *conn) usedBytes(ctx context.Context) (int64, error) {
+	return c.integer(ctx, "SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT FROM duckdb_memory()")
 }
 
 // freeBlocks frees blocks until DuckDB uses no more than so many bytes, or as few as it can, and

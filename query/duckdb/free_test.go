@@ -36,9 +36,12 @@ func openLarge(t *testing.T) *Store {
 	return again
 }
 
-func used(t *testing.T, s *Store) int64 {
+func used(t *testing.T, s *Store) (n int64) {
 	t.Helper()
-	n, err := s.writer.usedBytes(t.Context())
+	err := s.read(t.Context(), func(c *conn) (err error) {
+		n, err = c.usedBytes(t.Context())
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,23 +95,12 @@ func TestScrubFreesLater(t *testing.T) {
 	if err := r.Scrubbed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	use := func() (n int64) {
-		t.Helper()
-		err := again.read(t.Context(), func(c *conn) (err error) {
-			n, err = c.usedBytes(t.Context())
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	if n := use(); n < 2*leastKeptBytes {
+	if n := used(t, again); n < 2*leastKeptBytes {
 		t.Errorf("%d bytes are used beside a replay", n)
 	}
 	again.replays <- c
 	eventually.Succeeds(t, func() error {
-		if n := use(); n > leastKeptBytes {
+		if n := used(t, again); n > leastKeptBytes {
 			return fmt.Errorf("%d bytes are used", n)
 		}
 		return nil

@@ -90,9 +90,6 @@ func inspect(ctx context.Context, path, log string, opts Options) (out Inspectio
 	if err != nil {
 		return out, err
 	}
-	err = c.query(ctx, "SELECT count(*) FROM events", nil, func(ch chunk) error {
-		out.Rows = column[int64](ch, 0)[0]
-		return nil
-	})
+	out.Rows, err = c.integer(ctx, "SELECT count(*) FROM events")
 	return out, err
 }

@@ -72,9 +72,5 @@ func look(ctx context.Context, path, log string, opts Options, partition int) (p
 	if owner != "" && owner != log {
 		return 0, errOtherLog
 	}
-	err = c.query(ctx, `SELECT next_offset FROM progress WHERE "partition" = ?`, []any{uint32(partition)}, func(ch chunk) error {
-		position = column[int64](ch, 0)[0]
-		return nil
-	})
-	return position, err
+	return c.integer(ctx, `SELECT next_offset FROM progress WHERE "partition" = ?`, uint32(partition))
 }

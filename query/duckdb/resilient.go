@@ -136,9 +136,14 @@ func (r *Resilient) openFirst() {
 // in use, it was written by a newer version, the disk is full. Then nothing but Close is
 // left to do.
 func (r *Resilient) Opened(ctx context.Context) error {
+	return waitFor(ctx, r.opened, &r.openErr)
+}
+
+// waitFor waits until a channel is closed, and returns the error that was noted before.
+func waitFor(ctx context.Context, closed <-chan struct{}, err *error) error {
 	select {
-	case <-r.opened:
-		return r.openErr
+	case <-closed:
+		return *err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -464,12 +469,7 @@ func (r *Resilient) whole(ctx context.Context) (*Store, error) {
 // Scrubbed waits until the file was read whole after the start, see [Resilient.Scrub], and
 // returns why that failed.
 func (r *Resilient) Scrubbed(ctx context.Context) error {
-	select {
-	case <-r.scrubbed:
-		return r.scrubErr
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return waitFor(ctx, r.scrubbed, &r.scrubErr)
 }
 
 // freeRetry is the time between two tries to free what a check has read.

@@ -97,17 +97,9 @@ const noTables = -1
 // readVersion returns the version of the tables, or noTables.
 func readVersion(c *conn) (version int64, err error) {
 	ctx := context.Background()
-	tables := int64(0)
-	err = c.query(ctx, "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'", nil, func(ch chunk) error {
-		tables = column[int64](ch, 0)[0]
-		return nil
-	})
+	tables, err := c.integer(ctx, "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'")
 	if err != nil || tables == 0 {
 		return noTables, err
 	}
-	err = c.query(ctx, "SELECT version FROM schema_version", nil, func(ch chunk) error {
-		version = column[int64](ch, 0)[0]
-		return nil
-	})
-	return version, err
+	return c.integer(ctx, "SELECT version FROM schema_version")
 }

@@ -197,11 +197,7 @@ func (s *Store) Usage(ctx context.Context) (query.Usage, error) {
 		return u, err
 	}
 	defer done()
-	err = c.query(ctx, "SELECT count(*) FROM events", nil, func(ch chunk) error {
-		u.Rows = column[int64](ch, 0)[0]
-		return nil
-	})
-	if err != nil {
+	if u.Rows, err = c.integer(ctx, "SELECT count(*) FROM events"); err != nil {
 		return u, err
 	}
 	for _, name := range []string{s.path, s.path + ".wal"} {
