@@ -102,12 +102,14 @@ func (p *page) bytes() int64 {
 // filled is how many profiles have events.
 func (p *page) filled() (n int) {
 	for _, events := range p.n {
-		if events > 0 {
-			n++
-		}
+		n += one(events)
 	}
 	return n
 }
+
+// one is 1 where there are events, else 0. It takes no branch: which profiles have events
+// is as good as random, and a wrong guess costs more than the rest.
+func one(events uint32) int { return int((events | -events) >> 31) }
 
 // packWithin is the share of a page that may be filled for it to be packed.
 const packWithin = pageSize / 2
@@ -130,6 +132,7 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 	if packed == 0 {
 		return
 	}
+	places++ // the last place may be written to once more, as one that is not taken
 	all := page{slots: make([]uint8, places), n: make([]uint32, places)}
 	some, sum, ext := columns(fn)
 	if some {
@@ -154,9 +157,6 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 			continue
 		}
 		for at, events := range p.n {
-			if events == 0 {
-				continue
-			}
 			all.slots[k], all.n[k] = uint8(at), events
 			if some {
 				all.some[k] = p.some[at]
@@ -167,7 +167,7 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 			if ext {
 				all.ext[k] = p.ext[at]
 			}
-			k++
+			k += one(events)
 		}
 		out = append(out, all.take(k))
 		pages[i] = &out[len(out)-1]

@@ -25,9 +25,11 @@ type summary struct {
 
 // summing makes a summary out of another, nil for none, and further events.
 type summing struct {
-	s     summary
-	own   map[int]bool // pages that are its own; nil for all
-	pairs []uint64     // profiles and scalars, for distinct
+	s summary
+	// open has the events that a page counts, for pages that are its own, else nil: an event
+	// looks at this alone before it counts.
+	open  []*[pageSize]uint32
+	pairs []uint64 // profiles and scalars, for distinct
 	limit int64
 }
 
@@ -37,31 +39,29 @@ func newSumming(fn segment.Fn, base *summary, limit int64) *summing {
 	}
 	s := *base
 	s.pages = slices.Clone(base.pages)
-	return &summing{s: s, own: map[int]bool{}, limit: limit}
+	return &summing{s: s, open: make([]*[pageSize]uint32, len(s.pages)), limit: limit}
 }
 
+// page is the page of an ordinal, the summing's own.
 func (u *summing) page(ordinal uint32) *page {
 	i := int(ordinal >> pageBits)
-	if i >= len(u.s.pages) {
-		u.s.bytes += int64(8 * (i + 1 - len(u.s.pages)))
-		u.s.pages = append(u.s.pages, make([]*page, i+1-len(u.s.pages))...)
+	if more := i + 1 - len(u.open); more > 0 {
+		u.s.bytes += int64(8 * more)
+		u.s.pages = append(u.s.pages, make([]*page, more)...)
+		u.open = append(u.open, make([]*[pageSize]uint32, more)...)
 	}
 	p := u.s.pages[i]
 	switch {
+	case u.open[i] != nil:
+		return p
 	case p == nil:
 		p = newPage(u.s.fn)
-		u.s.bytes += p.bytes()
-	case u.own == nil || u.own[i]:
-		return p
 	default:
 		u.s.bytes -= p.bytes()
 		p = p.open(u.s.fn)
-		u.s.bytes += p.bytes()
 	}
-	u.s.pages[i] = p
-	if u.own != nil {
-		u.own[i] = true
-	}
+	u.s.bytes += p.bytes()
+	u.s.pages[i], u.open[i] = p, (*[pageSize]uint32)(p.n)
 	return p
 }
 
@@ -72,7 +72,12 @@ func (u *summing) add(ordinals []uint32, values []int64) error {
 		return errTooLarge
 	}
 	for i, o := range ordinals {
-		p, at := u.page(o), o&pageMask
+		at := o & pageMask
+		if k := int(o >> pageBits); u.s.fn == "" && k < len(u.open) && u.open[k] != nil {
+			u.open[k][at]++
+			continue
+		}
+		p := u.page(o)
 		p.n[at]++
 		if u.s.fn == "" || values[i] == query.NoMicros {
 			continue
@@ -125,7 +130,7 @@ func (u *summing) finish(id uint64, cut, atMs, untilMs int64) *summary {
 		}
 	}
 	s := u.s
-	pack(s.pages, s.fn, func(i int) bool { return u.own == nil || u.own[i] })
+	pack(s.pages, s.fn, func(i int) bool { return u.open[i] != nil })
 	s.bytes = int64(8 * len(s.pages))
 	for _, p := range s.pages {
 		if p != nil {
@@ -140,7 +145,7 @@ func (u *summing) finish(id uint64, cut, atMs, untilMs int64) *summary {
 // with negate does not.
 func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
 	words := make([]uint64, len(s.pages)*pageSize/64)
-	counts := countTable{compare: c}
+	counts := newCountTable(c)
 	within := newRange(c)
 	for i, p := range s.pages {
 		if p == nil {
@@ -175,9 +180,7 @@ func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
 					holds = p.some[k] > 0 && c.Holds(segment.Micros(p.ext[k]))
 				}
 			}
-			if holds != negate {
-				words[i*(pageSize/64)+at/64] |= 1 << (at % 64)
-			}
+			words[i*(pageSize/64)+at/64] |= bit(holds != negate) << (at % 64)
 		}
 	}
 	if len(words) == 0 {
@@ -236,19 +239,32 @@ func (r *valueRange) holds(v int64) bool { return (v >= r.least && v <= r.most) 
 // countTable judges small numbers once.
 type countTable struct {
 	compare *segment.Compare
-	known   [64]int8 // 1 holds, −1 does not
+	small   [64]bool
+}
+
+func newCountTable(c *segment.Compare) *countTable {
+	t := &countTable{compare: c}
+	for n := range t.small {
+		t.small[n] = t.large(uint32(n))
+	}
+	return t
 }
 
 func (t *countTable) holds(n uint32) bool {
-	if n < uint32(len(t.known)) && t.known[n] != 0 {
-		return t.known[n] > 0
+	if n < uint32(len(t.small)) {
+		return t.small[n]
 	}
-	holds := t.compare.Holds(segment.Micros(int64(n) * segment.MicrosPerUnit))
-	if n < uint32(len(t.known)) {
-		t.known[n] = -1
-		if holds {
-			t.known[n] = 1
-		}
+	return t.large(n)
+}
+
+func (t *countTable) large(n uint32) bool {
+	return t.compare.Holds(segment.Micros(int64(n) * segment.MicrosPerUnit))
+}
+
+// bit is 1 for true. The compiler makes no branch of it.
+func bit(b bool) uint64 {
+	if b {
+		return 1
 	}
-	return holds
+	return 0
 }

@@ -23,9 +23,14 @@ func NewAliases(winners map[uint32]uint32) *Aliases {
 	return a
 }
 
-func (a *Aliases) winner(o uint32) uint32 {
-	if a == nil || int(o/64) >= len(a.merged) || a.merged[o/64]&(1<<(o%64)) == 0 {
-		return o
+// count puts whom events count for in the place of each ordinal.
+func (a *Aliases) count(ordinals []uint32) {
+	if a == nil {
+		return
 	}
-	return a.winners[o]
+	for i, o := range ordinals {
+		if int(o/64) < len(a.merged) && a.merged[o/64]&(1<<(o%64)) != 0 {
+			ordinals[i] = a.winners[o]
+		}
+	}
 }

@@ -35,11 +35,19 @@ type ordinals struct {
 	raw    []byte
 }
 
-func (o *ordinals) at(i int) uint32 {
+// pick writes the ordinals at places behind from into dst.
+func (o *ordinals) pick(dst []uint32, from int, places []int32) {
 	if o.raw != nil {
-		return binary.LittleEndian.Uint32(o.raw[4*i:])
+		raw := o.raw[4*from:]
+		for i, at := range places {
+			dst[i] = binary.LittleEndian.Uint32(raw[4*at:])
+		}
+		return
 	}
-	return o.values[i]
+	values := o.values[from:]
+	for i, at := range places {
+		dst[i] = values[at]
+	}
 }
 
 // times are those of a group: values, or what is added to base, in four or eight bytes
@@ -192,9 +200,13 @@ func (v *view) scan(q *query.MatchQuery, keys []string, from, to int64, merged *
 		return nil
 	}
 	column := func(path []string) *viewColumn { return &v.columns[slices.Index(keys, path[0])] }
+	within, some := windowOf(q)
+	if !some {
+		return nil
+	}
 	type filter struct {
 		column *viewColumn
-		pass   []bool
+		pass   []uint8
 	}
 	filters := make([]filter, len(q.Where))
 	for i := range q.Where {
@@ -216,38 +228,25 @@ func (v *view) scan(q *query.MatchQuery, keys []string, from, to int64, merged *
 		n := min(blockRows, v.rows-first)
 		timeMs, number := s.timeMs[:n], s.number[:n]
 		v.times.decode(timeMs, first)
-		at := s.at[:0]
-		for i, t := range timeMs {
-			if q.AfterMs != nil && t <= *q.AfterMs || q.UntilMs != nil && t > *q.UntilMs {
-				continue
-			}
-			if v.offset != nil {
-				if o := v.offset[first+i]; o < from || o >= to {
-					continue
-				}
-			}
-			at = append(at, int32(i))
+		at := within.pick(s.at[:n], timeMs)
+		if v.offset != nil {
+			at = keepRecords(at, v.offset[first:first+n], from, to)
 		}
 		for i := range filters {
 			if len(at) == 0 {
 				break
 			}
 			filters[i].column.numbers.decode(number, first)
-			kept := at[:0]
-			for _, j := range at {
-				if filters[i].pass[number[j]] {
-					kept = append(kept, j)
-				}
-			}
-			at = kept
+			at = keep(at, number, filters[i].pass)
 		}
 		if len(at) == 0 {
 			continue
 		}
-		b.Ordinal, b.TimeMs, b.Micros = b.Ordinal[:0], b.TimeMs[:0], b.Micros[:0]
-		for _, j := range at {
-			b.Ordinal = append(b.Ordinal, merged.winner(v.ordinal.at(first+int(j))))
-			b.TimeMs = append(b.TimeMs, timeMs[j])
+		b.Ordinal, b.TimeMs, b.Micros = slices.Grow(b.Ordinal[:0], len(at))[:len(at)], slices.Grow(b.TimeMs[:0], len(at))[:len(at)], b.Micros[:0]
+		v.ordinal.pick(b.Ordinal, first, at)
+		merged.count(b.Ordinal)
+		for i, j := range at {
+			b.TimeMs[i] = timeMs[j]
 		}
 		if value != nil {
 			value.numbers.decode(number, first)
@@ -262,19 +261,22 @@ func (v *view) scan(q *query.MatchQuery, keys []string, from, to int64, merged *
 	return nil
 }
 
-// judge finds for the number of each value whether a filter holds for it, and whether
-// it does for any.
-func judge(p *segment.Predicate, t *texts) (pass []bool, some bool) {
-	pass = make([]bool, len(t.ends)+1)
-	pass[0] = p.MatchValue(nil, 0)
-	some = pass[0]
+// judge finds for the number of each value whether a filter holds for it, 1 or 0, and
+// whether it does for any.
+func judge(p *segment.Predicate, t *texts) (pass []uint8, some bool) {
+	pass = make([]uint8, len(t.ends)+1)
+	set := func(number int, raw []byte) {
+		if p.MatchValue(raw, 0) {
+			pass[number], some = 1, true
+		}
+	}
+	set(0, nil)
 	for i := range t.ends {
 		raw := t.at(i)
 		if len(p.Path) > 1 {
 			raw, _ = rawjson.Lookup(raw, p.Path[1:])
 		}
-		pass[i+1] = p.MatchValue(raw, 0)
-		some = some || pass[i+1]
+		set(i+1, raw)
 	}
 	return pass, some
 }
