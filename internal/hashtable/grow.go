@@ -54,6 +54,7 @@ func (t *Table) split(i int) {
 	clear(s.page[:])
 	// The second half has the bit set.
 	half, other := i+slots/2, new(fullPage)
+	other.touch()
 	for k := i; k < i+slots; k++ {
 		t.dir[k] = dirSlot{page: s.page, depth: s.depth + 1}
 		if k >= half {
@@ -67,6 +68,18 @@ func (t *Table) split(i int) {
 	}
 	t.dir[half].n, t.dir[i].n = n, s.n-n
 }
+
+// touch writes to each page of memory that a new page of the table takes. An insertion reads a
+// bucket before it writes to it, and memory that is read first is mapped twice by the kernel: as a
+// page of zeroes for all, and then as one of its own, which also interrupts other processors.
+func (p *fullPage) touch() {
+	for b := 0; b < pageBuckets; b += leastMemoryPage / bucketSize {
+		p[b][0] = 0
+	}
+}
+
+// leastMemoryPage is the size of the smallest page of memory of processors, in bytes.
+const leastMemoryPage = 4096
 
 // popCount is the number of entries that the first byte of a bucket names.
 var popCount = [8]uint8{0, 1, 1, 2, 1, 2, 2, 3}
