@@ -38,14 +38,15 @@ func columns(fn segment.Fn) (some, sum, ext bool) {
 // a question fills thousands, and has them for as long as it is asked.
 var openPages [2][2][2]sync.Pool
 
-func openPagesOf(some, sum, ext bool) *sync.Pool {
-	at := func(is bool) int {
-		if is {
-			return 1
-		}
-		return 0
+func openPagesOf(some, sum, ext bool) *sync.Pool { return &openPages[bit(some)][bit(sum)][bit(ext)] }
+
+// bit is 1 for true. The compiler makes no branch of it: where what it is asked is as good as
+// random, a wrong guess of the processor costs more than the rest.
+func bit(b bool) uint64 {
+	if b {
+		return 1
 	}
-	return &openPages[at(some)][at(sum)][at(ext)]
+	return 0
 }
 
 func newPage(fn segment.Fn) *page {
@@ -102,14 +103,10 @@ func (p *page) bytes() int64 {
 // filled is how many profiles have events.
 func (p *page) filled() (n int) {
 	for _, events := range p.n {
-		n += one(events)
+		n += int(bit(events > 0))
 	}
 	return n
 }
-
-// one is 1 where there are events, else 0. It takes no branch: which profiles have events
-// is as good as random, and a wrong guess costs more than the rest.
-func one(events uint32) int { return int((events | -events) >> 31) }
 
 // packWithin is the share of a page that may be filled for it to be packed.
 const packWithin = pageSize / 2
@@ -132,8 +129,7 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 	if packed == 0 {
 		return
 	}
-	places++ // the last place may be written to once more, as one that is not taken
-	all := page{slots: make([]uint8, places), n: make([]uint32, places)}
+	all := page{slots: make([]uint8, places+1), n: make([]uint32, places)}
 	some, sum, ext := columns(fn)
 	if some {
 		all.some = make([]uint32, places)
@@ -150,26 +146,37 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 		if n < 0 {
 			continue
 		}
-		p, k := pages[i], 0
+		p := pages[i]
 		if n == 0 {
 			pages[i] = nil
 			free.Put(p)
 			continue
 		}
+		k := 0
 		for at, events := range p.n {
-			all.slots[k], all.n[k] = uint8(at), events
-			if some {
+			all.slots[k] = uint8(at)
+			k += int(bit(events > 0)) // else the next one takes its place
+		}
+		slots := all.slots[:n]
+		for k, at := range slots {
+			all.n[k] = p.n[at]
+		}
+		if some {
+			for k, at := range slots {
 				all.some[k] = p.some[at]
 			}
-			if sum {
+		}
+		if sum {
+			for k, at := range slots {
 				all.sum[k] = p.sum[at]
 			}
-			if ext {
+		}
+		if ext {
+			for k, at := range slots {
 				all.ext[k] = p.ext[at]
 			}
-			k += one(events)
 		}
-		out = append(out, all.take(k))
+		out = append(out, all.take(n))
 		pages[i] = &out[len(out)-1]
 		free.Put(p)
 	}

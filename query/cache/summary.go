@@ -26,8 +26,8 @@ type summary struct {
 // summing makes a summary out of another, nil for none, and further events.
 type summing struct {
 	s summary
-	// open has the events that a page counts, for pages that are its own, else nil: an event
-	// looks at this alone before it counts.
+	// open has the events that a page counts, for pages that are its own, else nil: where
+	// events are only counted, one of them looks at nothing else.
 	open  []*[pageSize]uint32
 	pairs []uint64 // profiles and scalars, for distinct
 	limit int64
@@ -71,18 +71,17 @@ func (u *summing) add(ordinals []uint32, values []int64) error {
 	if u.s.events > math.MaxUint32 {
 		return errTooLarge
 	}
-	for i, o := range ordinals {
-		at := o & pageMask
-		if k := int(o >> pageBits); u.s.fn == "" && k < len(u.open) && u.open[k] != nil {
-			u.open[k][at]++
-			continue
-		}
-		p := u.page(o)
+	if u.s.fn == "" {
+		u.count(ordinals)
+		values = nil
+	}
+	for i, v := range values {
+		o := ordinals[i]
+		p, at := u.page(o), o&pageMask
 		p.n[at]++
-		if u.s.fn == "" || values[i] == query.NoMicros {
+		if v == query.NoMicros {
 			continue
 		}
-		v := values[i]
 		switch u.s.fn {
 		case segment.FnSum, segment.FnAvg:
 			p.sum[at] = p.sum[at].Add(segment.Micros(v))
@@ -104,6 +103,17 @@ func (u *summing) add(ordinals []uint32, values []int64) error {
 		return errTooLarge
 	}
 	return nil
+}
+
+// count takes events into account where they are only counted.
+func (u *summing) count(ordinals []uint32) {
+	for _, o := range ordinals {
+		i := int(o >> pageBits)
+		if i >= len(u.open) || u.open[i] == nil {
+			u.page(o)
+		}
+		u.open[i][o&pageMask]++
+	}
 }
 
 // sub takes events out of account that were in it, for counts, sums and averages.
@@ -145,7 +155,7 @@ func (u *summing) finish(id uint64, cut, atMs, untilMs int64) *summary {
 // with negate does not.
 func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
 	words := make([]uint64, len(s.pages)*pageSize/64)
-	counts := newCountTable(c)
+	counts := countTable{compare: c}
 	within := newRange(c)
 	for i, p := range s.pages {
 		if p == nil {
@@ -239,32 +249,19 @@ func (r *valueRange) holds(v int64) bool { return (v >= r.least && v <= r.most) 
 // countTable judges small numbers once.
 type countTable struct {
 	compare *segment.Compare
-	small   [64]bool
-}
-
-func newCountTable(c *segment.Compare) *countTable {
-	t := &countTable{compare: c}
-	for n := range t.small {
-		t.small[n] = t.large(uint32(n))
-	}
-	return t
+	known   [64]int8 // 1 holds, −1 does not
 }
 
 func (t *countTable) holds(n uint32) bool {
-	if n < uint32(len(t.small)) {
-		return t.small[n]
+	if n >= uint32(len(t.known)) {
+		return t.judge(n)
 	}
-	return t.large(n)
+	if t.known[n] == 0 {
+		t.known[n] = 2*int8(bit(t.judge(n))) - 1
+	}
+	return t.known[n] > 0
 }
 
-func (t *countTable) large(n uint32) bool {
+func (t *countTable) judge(n uint32) bool {
 	return t.compare.Holds(segment.Micros(int64(n) * segment.MicrosPerUnit))
-}
-
-// bit is 1 for true. The compiler makes no branch of it.
-func bit(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -23,8 +23,8 @@ func NewAliases(winners map[uint32]uint32) *Aliases {
 	return a
 }
 
-// count puts whom events count for in the place of each ordinal.
-func (a *Aliases) count(ordinals []uint32) {
+// replace puts whom events count for in the place of each ordinal.
+func (a *Aliases) replace(ordinals []uint32) {
 	if a == nil {
 		return
 	}

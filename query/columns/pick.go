@@ -17,8 +17,8 @@ type window struct {
 	span  uint64
 }
 
-// windowOf are the times that a question asks for; some is false where there are none.
-func windowOf(q *query.MatchQuery) (w window, some bool) {
+// windowOf are the times that a question asks for; ok is false where there are none.
+func windowOf(q *query.MatchQuery) (w window, ok bool) {
 	least, greatest := int64(math.MinInt64), int64(math.MaxInt64)
 	if q.AfterMs != nil {
 		if *q.AfterMs == math.MaxInt64 {

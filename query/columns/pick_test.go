@@ -29,9 +29,9 @@ func TestPickEqualsComparisons(t *testing.T) {
 		q := query.MatchQuery{AfterMs: maybe(), UntilMs: maybe()}
 		times, offsets, numbers := make([]int64, 8), make([]int64, 8), make([]uint32, 8)
 		for i := range times {
-			times[i], offsets[i], numbers[i] = atEdges(rnd), int64(rnd.IntN(8)), rnd.Uint32N(3)
+			times[i], offsets[i], numbers[i] = atEdges(rnd), atEdges(rnd), rnd.Uint32N(3)
 		}
-		from, to, pass := int64(rnd.IntN(9)), int64(rnd.IntN(9)), []uint8{0, 1, uint8(rnd.IntN(2))}
+		from, to, pass := atEdges(rnd), atEdges(rnd), []uint8{0, 1, uint8(rnd.IntN(2))}
 		var want []int32
 		for i, at := range times {
 			if (q.AfterMs == nil || at > *q.AfterMs) && (q.UntilMs == nil || at <= *q.UntilMs) &&
@@ -40,7 +40,7 @@ func TestPickEqualsComparisons(t *testing.T) {
 			}
 		}
 		var got []int32
-		if within, some := windowOf(&q); some {
+		if within, ok := windowOf(&q); ok {
 			got = keep(keepRecords(within.pick(make([]int32, len(times)), times), offsets, from, to), numbers, pass)
 		}
 		if !slices.Equal(got, want) {

@@ -200,8 +200,8 @@ func (v *view) scan(q *query.MatchQuery, keys []string, from, to int64, merged *
 		return nil
 	}
 	column := func(path []string) *viewColumn { return &v.columns[slices.Index(keys, path[0])] }
-	within, some := windowOf(q)
-	if !some {
+	within, ok := windowOf(q)
+	if !ok {
 		return nil
 	}
 	type filter struct {
@@ -242,9 +242,9 @@ func (v *view) scan(q *query.MatchQuery, keys []string, from, to int64, merged *
 		if len(at) == 0 {
 			continue
 		}
-		b.Ordinal, b.TimeMs, b.Micros = slices.Grow(b.Ordinal[:0], len(at))[:len(at)], slices.Grow(b.TimeMs[:0], len(at))[:len(at)], b.Micros[:0]
+		b.Ordinal, b.TimeMs, b.Micros = withLen(b.Ordinal, len(at)), withLen(b.TimeMs, len(at)), b.Micros[:0]
 		v.ordinal.pick(b.Ordinal, first, at)
-		merged.count(b.Ordinal)
+		merged.replace(b.Ordinal)
 		for i, j := range at {
 			b.TimeMs[i] = timeMs[j]
 		}
@@ -260,6 +260,9 @@ func (v *view) scan(q *query.MatchQuery, keys []string, from, to int64, merged *
 	}
 	return nil
 }
+
+// withLen is s or a new one, of so many elements with anything in them.
+func withLen[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // judge finds for the number of each value whether a filter holds for it, 1 or 0, and
 // whether it does for any.
