@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -75,5 +76,87 @@ func TestDocumentsStayAsTheyWereStored(t *testing.T) {
 	}
 	if b := s.PutDocument(a, 1, nil); b != nil {
 		t.Fatal("a document that is gone has bytes")
+	}
+}
+
+// TestNewestDocumentIsRead: a document reads as it was stored last, wherever it is: in the present
+// generation, in those that a checkpoint writes or has written, in the cache or in Pebble, also one
+// that rests for hundreds of generations.
+func TestNewestDocumentIsRead(t *testing.T) {
+	for seed := range uint64(4) {
+		s, err := Open(vfs.NewMem(), "state", 1<<11, nil) // the cache forgets
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(seed, 1))
+		accounts := []Account{{Number: 1}, {Number: 2, Index: 300}}
+		type name struct {
+			account int
+			ordinal uint32
+		}
+		want, changed := map[name][]byte{}, map[name]int{} // the generation of the last change
+		draw := func() name {
+			n := name{rng.IntN(2), rng.Uint32N(40)}
+			if rng.IntN(2) == 0 {
+				n.ordinal = rng.Uint32N(3) * 300 // often the same, on other pages
+			}
+			return n
+		}
+		generation, frozen := 0, map[DocKey][]byte(nil)
+		for step := range 40_000 {
+			n := draw()
+			a := accounts[n.account]
+			switch what := rng.IntN(100); {
+			case what < 25:
+				if n.ordinal >= 30 && n.ordinal < 40 && rng.IntN(300) > 0 {
+					continue // they rest
+				}
+				want[n], changed[n] = []byte{byte(step), byte(step >> 8), byte(n.ordinal)}, generation
+				if rng.IntN(8) == 0 {
+					want[n] = nil
+				}
+				s.PutDocument(a, n.ordinal, want[n])
+			case what < 27 && frozen == nil:
+				frozen, _ = s.Freeze()
+				generation++
+			case what < 30 && frozen != nil:
+				for _, a := range accounts {
+					for o := range uint32(700) {
+						if b, ok := frozen[a.DocKey(o)]; ok && b != nil {
+							err = s.DB.Set(DocumentKey(nil, a.Number, o), b, pebble.NoSync)
+						} else if ok {
+							err = s.DB.Delete(DocumentKey(nil, a.Number, o), pebble.NoSync)
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				s.Thaw()
+				frozen = nil
+			default:
+				if want[n] == nil {
+					continue // Pebble says that it is not there
+				}
+				s.Prefetch(a, n.ordinal)
+				got, err := s.Document(a, n.ordinal)
+				if err != nil || !bytes.Equal(got, want[n]) {
+					t.Fatalf("seed %d, step %d: document %v is %x (%v), want %x", seed, step, n, got, err, want[n])
+				}
+				if got, err = s.Peek(a, n.ordinal); err != nil || !bytes.Equal(got, want[n]) {
+					t.Fatalf("seed %d, step %d: document %v is %x (%v) in a view, want %x", seed, step, n, got, err, want[n])
+				}
+				_, ok := s.Changed(a.DocKey(n.ordinal))
+				if must := changed[n] >= generation-1 || changed[n] == generation-2 && frozen != nil; must && !ok {
+					t.Fatalf("seed %d, step %d: document %v of generation %d is in no map in %d", seed, step, n, changed[n], generation)
+				}
+			}
+		}
+		if generation < 300 {
+			t.Errorf("seed %d: %d generations, want more", seed, generation)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
