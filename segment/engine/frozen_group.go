@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/prefetch"
+	"github.com/musterhq/muster/segment/engine/internal/sharedlist"
 )
 
 // frozenGroup is a group at one instant.
 type frozenGroup struct {
 	ids     [groupSlots]uint32 // of the states by slot; 0 where there is none
-	pages   []*page
+	pages   sharedlist.List[page]
 	changed []changedPage // those to write, unless all is set
 	all     bool
 	big     map[bigKey][]byte // among those to write
@@ -24,9 +25,9 @@ type frozenValue struct {
 }
 
 // freeze hands over the rows that changed since the last freeze, or all. It
-// copies pointers to pages, no values.
+// copies neither pages nor the list of them.
 func (g *group) freeze(all bool) frozenGroup {
-	f := frozenGroup{pages: slices.Clone(g.pages), changed: g.changed, all: all}
+	f := frozenGroup{pages: g.pages.Freeze(), changed: g.changed, all: all}
 	for slot, st := range g.states {
 		if st != nil {
 			f.ids[slot] = st.id
@@ -69,7 +70,8 @@ func (f *frozenGroup) each(fn func(o uint32, values []frozenValue) error) error 
 		return nil
 	}
 	if f.all {
-		for i, p := range f.pages {
+		for i := range f.pages.Len() {
+			p := f.pages.At(i)
 			if p == nil {
 				continue
 			}
@@ -101,19 +103,19 @@ const prefetchPages = 16
 // prefetch brings near what is written after a changed page: pages lie anywhere in memory.
 func (f *frozenGroup) prefetch(i int) {
 	if i+prefetchPages < len(f.changed) {
-		f.pages[f.changed[i+prefetchPages].index].prefetch()
+		f.pages.At(int(f.changed[i+prefetchPages].index)).prefetch()
 	}
 	if i+prefetchPages/2 < len(f.changed) {
 		c := f.changed[i+prefetchPages/2]
 		for left := c.rows; left != 0; left &= left - 1 {
-			prefetch.Bytes(f.pages[c.index].row(uint32(bits.TrailingZeros32(left))), prefetchBytes)
+			prefetch.Bytes(f.pages.At(int(c.index)).row(uint32(bits.TrailingZeros32(left))), prefetchBytes)
 		}
 	}
 }
 
 // values appends those of a row whose state was there.
 func (f *frozenGroup) values(dst []frozenValue, o uint32) []frozenValue {
-	row := f.pages[o/pageRows].row(o)
+	row := f.pages.At(int(o / pageRows)).row(o)
 	for i := 0; i < len(row); {
 		slot, n := row[i], i+sectionHead+int(row[i+1])
 		if f.ids[slot] != 0 {

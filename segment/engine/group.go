@@ -3,6 +3,8 @@ package engine
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/musterhq/muster/segment/engine/internal/sharedlist"
 )
 
 // groupSlots is how many states share rows.
@@ -27,7 +29,7 @@ type group struct {
 	retired uint16
 	cleanAt int // the page at which dropping continues
 
-	pages []*page
+	pages sharedlist.List[page]
 	big   map[bigKey]*bigValue // values longer than maxInline
 	epoch uint32
 	// changed are the pages written to since the freeze, changedBig the big
@@ -97,7 +99,7 @@ func (g *group) arrange() {
 // are gone.
 func (g *group) clean(pages int) bool {
 	for ; pages > 0 && g.retired != 0; pages-- {
-		if g.cleanAt >= len(g.pages) {
+		if g.cleanAt >= g.pages.Len() {
 			g.cleanAt = 0
 		}
 		g.cleanPage(uint32(g.cleanAt))
@@ -107,7 +109,7 @@ func (g *group) clean(pages int) bool {
 }
 
 func (g *group) cleanPage(index uint32) {
-	p := g.pages[index]
+	p := g.pages.At(int(index))
 	if p == nil || !g.stale(p.rows()) {
 		return
 	}
@@ -149,8 +151,8 @@ func (g *group) stale(rows []byte) bool {
 // row is the sections of an ordinal. It points into the group and is valid
 // until the next change.
 func (g *group) row(o uint32) []byte {
-	if i := int(o / pageRows); i < len(g.pages) && g.pages[i] != nil {
-		return g.pages[i].row(o)
+	if p := g.pages.At(int(o / pageRows)); p != nil {
+		return p.row(o)
 	}
 	return nil
 }
@@ -166,10 +168,7 @@ func (g *group) get(o uint32, slot uint8) []byte {
 
 // edit returns a page for writing to some of its rows.
 func (g *group) edit(index, rows uint32) *page {
-	for int(index) >= len(g.pages) {
-		g.pages = append(g.pages, nil)
-	}
-	p := g.pages[index]
+	p := g.pages.At(int(index))
 	switch {
 	case p == nil:
 		p = newPage(0)
@@ -182,7 +181,8 @@ func (g *group) edit(index, rows uint32) *page {
 		g.changed[p.at].rows |= rows
 		return p
 	}
-	g.pages[index], p.epoch, p.at = p, g.epoch, uint32(len(g.changed))
+	p.epoch, p.at = g.epoch, uint32(len(g.changed))
+	g.pages.Set(int(index), p)
 	g.changed = append(g.changed, changedPage{index, rows})
 	return p
 }
@@ -192,7 +192,7 @@ func (g *group) put(o uint32, row []byte) {
 	p := g.edit(o/pageRows, 1<<(o%pageRows))
 	size := p.size()
 	p = p.put(o, row)
-	g.pages[o/pageRows] = p
+	g.pages.Set(int(o/pageRows), p)
 	g.size += p.size() - size
 	if len(g.big) > 0 {
 		g.noteBig(o, row)
@@ -243,8 +243,8 @@ func (g *group) dropBig(slot uint8, o uint32) {
 // eachRow calls fn for the rows that are not empty from an ordinal on, in
 // order, until fn returns false. The group must not change meanwhile.
 func (g *group) eachRow(from uint32, fn func(o uint32, row []byte) bool) {
-	for i := int(from / pageRows); i < len(g.pages); i++ {
-		p := g.pages[i]
+	for i := int(from / pageRows); i < g.pages.Len(); i++ {
+		p := g.pages.At(i)
 		if p == nil {
 			continue
 		}
@@ -273,4 +273,4 @@ func (g *group) each(o uint32, row []byte, fn func(st *state, v []byte)) {
 }
 
 // bytes is roughly what the group takes in memory.
-func (g *group) bytes() int64 { return g.size + 8*int64(cap(g.pages)) }
+func (g *group) bytes() int64 { return g.size + g.pages.Bytes() }

@@ -14,7 +14,8 @@ import (
 func auditGroup(g *group) error {
 	var counts [groupSlots]int
 	size, bigs := int64(0), 0
-	for i, p := range g.pages {
+	for i := range g.pages.Len() {
+		p := g.pages.At(i)
 		if p == nil {
 			continue
 		}

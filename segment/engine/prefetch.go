@@ -18,8 +18,8 @@ func (e *Engine) Prefetch(o uint32, eventType []byte) Near {
 	k := e.types[string(eventType)]
 	if k != nil {
 		for _, g := range k.groups {
-			if i := int(o / pageRows); i < len(g.pages) && g.pages[i] != nil {
-				g.pages[i].prefetch()
+			if p := g.pages.At(int(o / pageRows)); p != nil {
+				p.prefetch()
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func (r *Restorer) group(ids *[groupSlots]uint32) (*group, error) {
 		}
 		if id != 0 && g.states[slot] == nil {
 			for g.retired>>slot&1 == 1 {
-				g.clean(len(g.pages))
+				g.clean(g.pages.Len())
 			}
 			g.place(&state{id: id}, uint8(slot)) // stands in for the one to come
 		}

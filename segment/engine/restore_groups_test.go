@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/sharedlist"
 )
 
 // restored puts an engine together from a chain of files.
@@ -185,11 +186,11 @@ func TestRestoreRefusesRowsOutOfPlace(t *testing.T) {
 	// Between the files of a chain no state moves, and no group falls apart.
 	moved := good()
 	moved.groups[0].ids[2], moved.groups[0].ids[1] = moved.groups[0].ids[1], 0
-	moved.groups[0].pages = nil
+	moved.groups[0].pages = sharedlist.List[page]{}
 	split := good()
 	split.groups = append(split.groups, frozenGroup{})
 	split.groups[1].ids[1], split.groups[0].ids[1] = split.groups[0].ids[1], 0
-	split.groups[0].pages = nil
+	split.groups[0].pages = sharedlist.List[page]{}
 	for name, f := range map[string]*Frozen{"moved": moved, "split": split} {
 		f.groups[0].changed = nil
 		if _, err := restored(t, [][]byte{write(t, good()), write(t, f)}, e.universe); !errors.Is(err, ErrFormat) {
