@@ -9,30 +9,24 @@
 //
 // # How data is organised
 //
-// A list is chunks of entries. What was frozen has the same chunks. The first change of a chunk
-// after that copies it.
+// A list is chunks of entries; one has as much room as it needs. What was frozen has the same
+// chunks. The first change of a chunk after that copies it.
 //
-// Invariant: a chunk of an older epoch is never written to.
+// Invariant: what was frozen of a chunk is never written to.
 package sharedlist
 
-import (
-	"slices"
-	"unsafe"
-)
+import "slices"
 
-// chunkEntries is how many entries a chunk has: 2 KB of pointers, which the first change copies.
+// chunkEntries is how many entries a chunk has at most: 2 KB of pointers, which the first change
+// copies.
 const chunkEntries = 256
 
 // List is a list of pointers to T. The zero value is an empty one.
 type List[T any] struct {
-	chunks []*chunk[T] // nil where no entry is
+	chunks [][]*T
+	epochs []uint64 // of chunks: in which they were made
 	n      int
 	epoch  uint64
-}
-
-type chunk[T any] struct {
-	epoch uint64
-	at    [chunkEntries]*T
 }
 
 // Len is one more than the greatest index that was set.
@@ -40,30 +34,32 @@ func (l *List[T]) Len() int { return l.n }
 
 // At is an entry, nil where none was set.
 func (l *List[T]) At(i int) *T {
-	k := i / chunkEntries
-	if k >= len(l.chunks) || l.chunks[k] == nil {
+	k, at := i/chunkEntries, i%chunkEntries
+	if k >= len(l.chunks) || at >= len(l.chunks[k]) {
 		return nil
 	}
-	return l.chunks[k].at[i%chunkEntries]
+	return l.chunks[k][at]
 }
 
 // Set sets an entry, also one behind the end.
 func (l *List[T]) Set(i int, p *T) {
-	k := i / chunkEntries
+	k, at := i/chunkEntries, i%chunkEntries
 	if more := k + 1 - len(l.chunks); more > 0 {
-		l.chunks = append(l.chunks, make([]*chunk[T], more)...)
+		l.chunks, l.epochs = append(l.chunks, make([][]*T, more)...), append(l.epochs, make([]uint64, more)...)
 	}
 	c := l.chunks[k]
-	switch {
-	case c == nil:
-		c = &chunk[T]{epoch: l.epoch}
-	case c.epoch != l.epoch:
-		own := *c
-		own.epoch = l.epoch
-		c = &own
+	room := cap(c)
+	if at >= room {
+		room = min(max(2*room, at+1), chunkEntries)
 	}
-	l.chunks[k], l.n = c, max(l.n, i+1)
-	c.at[i%chunkEntries] = p
+	if room > cap(c) || l.epochs[k] != l.epoch {
+		c = append(make([]*T, 0, room), c...)
+	}
+	if at >= len(c) {
+		c = c[:at+1] // what is between was never set
+	}
+	c[at] = p
+	l.chunks[k], l.epochs[k], l.n = c, l.epoch, max(l.n, i+1)
 }
 
 // Freeze is the list as it is. It may be read while the list changes, and is not to be changed.
@@ -74,11 +70,9 @@ func (l *List[T]) Freeze() List[T] {
 
 // Bytes is about what the list takes in memory, beside what it points to.
 func (l *List[T]) Bytes() int64 {
-	n := 8 * int64(cap(l.chunks))
+	n := 32 * cap(l.chunks)
 	for _, c := range l.chunks {
-		if c != nil {
-			n += int64(unsafe.Sizeof(*c))
-		}
+		n += 8 * cap(c)
 	}
-	return n
+	return int64(n)
 }

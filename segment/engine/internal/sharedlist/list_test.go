@@ -63,8 +63,19 @@ func TestFrozenListsStayAsTheyWere(t *testing.T) {
 			}
 		}
 		readers.Wait()
-		if most := int64(9*chunkEntries*8 + 9*16 + 8*cap(l.chunks)); l.Bytes() <= 0 || l.Bytes() > most {
+		if most := int64(9*chunkEntries*8 + 32*cap(l.chunks)); l.Bytes() <= 0 || l.Bytes() > most {
 			t.Errorf("seed %d: %d bytes, want at most %d", seed, l.Bytes(), most)
 		}
+	}
+}
+
+// TestShortListsAreSmall: there are some for each account with segments.
+func TestShortListsAreSmall(t *testing.T) {
+	var l List[int]
+	for i := range 3 {
+		l.Set(i, new(int))
+	}
+	if n := l.Bytes(); n > 100 {
+		t.Errorf("three entries take %d bytes", n)
 	}
 }
