@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/internal/bit"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -30,7 +31,7 @@ func (h *Handler) authenticate(header *fasthttp.RequestHeader) (app resolver.App
 	hash := sha256.Sum256(secret)
 	app, found := h.apps.App(header.Peek(headerAppID))
 	equal := subtle.ConstantTimeCompare(hash[:], app.SecretHash[:])
-	good := equal & bit(found) & bit(app.Active) & bit(len(secret) > 0)
+	good := equal & bit.Of(found) & bit.Of(app.Active) & bit.Of(len(secret) > 0)
 	return app, good == 1
 }
 
@@ -67,11 +68,4 @@ func hasAPIKey(header *fasthttp.RequestHeader) bool {
 	const bearer = "Bearer "
 	auth := header.Peek(fasthttp.HeaderAuthorization)
 	return len(header.Peek(headerAppID)) == 0 && len(auth) > len(bearer) && equalFold(auth[:len(bearer)], "bearer ")
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/bit"
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/sources"
@@ -54,7 +55,7 @@ func (h *Handler) authenticate(key string) (*sources.Access, *failure) {
 		}
 		found := false
 		access, found = h.opts.Node.WriteKey(account, hash)
-		good = subtle.ConstantTimeCompare(access.KeyHash[:], hash[:]) & bit(found) & bit(ours) & bit(access.AccountAlive)
+		good = subtle.ConstantTimeCompare(access.KeyHash[:], hash[:]) & bit.Of(found) & bit.Of(ours) & bit.Of(access.AccountAlive)
 		if good == 1 || h.opts.Current == nil {
 			break
 		}
@@ -66,13 +67,6 @@ func (h *Handler) authenticate(key string) (*sources.Access, *failure) {
 		return &access, errDisabled
 	}
 	return &access, nil
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // Locate returns the account that a request of the tracking API is about. Some SDKs have the

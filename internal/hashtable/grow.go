@@ -69,10 +69,10 @@ func (t *Table) split(i int) {
 	t.dir[half].n, t.dir[i].n = n, s.n-n
 }
 
-// touch writes to each page of memory that a new page of the table takes, which begins with one:
-// Go places so large objects so. An insertion reads a
-// bucket before it writes to it, and memory that is read first is mapped twice by the kernel: as a
-// page of zeroes for all, and then as one of its own, which also interrupts other processors.
+// touch writes to each page of memory that a new page of the table takes. (Go begins objects of
+// that size at one.) An insertion reads a bucket before it writes to it, and memory that is read
+// first is mapped twice by the kernel: as a page of zeroes for all, and then as one of its own,
+// which also interrupts other processors.
 func (p *fullPage) touch() {
 	for b := 0; b < pageBuckets; b += leastMemoryPage / bucketSize {
 		p[b][0] = 0

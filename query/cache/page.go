@@ -3,6 +3,7 @@ package cache
 import (
 	"sync"
 
+	"github.com/musterhq/muster/internal/bit"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -38,15 +39,8 @@ func columns(fn segment.Fn) (some, sum, ext bool) {
 // a question fills thousands, and has them for as long as it is asked.
 var openPages [2][2][2]sync.Pool
 
-func openPagesOf(some, sum, ext bool) *sync.Pool { return &openPages[bit(some)][bit(sum)][bit(ext)] }
-
-// bit is 1 for true. The compiler makes no branch of it: where what it is asked is as good as
-// random, a wrong guess of the processor costs more than the rest.
-func bit(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
+func openPagesOf(some, sum, ext bool) *sync.Pool {
+	return &openPages[bit.Of(some)][bit.Of(sum)][bit.Of(ext)]
 }
 
 func newPage(fn segment.Fn) *page {
@@ -103,7 +97,7 @@ func (p *page) bytes() int64 {
 // filled is how many profiles have events.
 func (p *page) filled() (n int) {
 	for _, events := range p.n {
-		n += int(bit(events > 0))
+		n += bit.Of(events > 0)
 	}
 	return n
 }
@@ -155,7 +149,7 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 		k := 0
 		for at, events := range p.n {
 			all.slots[k] = uint8(at)
-			k += int(bit(events > 0)) // else the next one takes its place
+			k += bit.Of(events > 0) // else the next one takes its place
 		}
 		slots := all.slots[:n]
 		for k, at := range slots {

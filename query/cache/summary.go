@@ -6,6 +6,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/bit"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -190,7 +191,7 @@ func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
 					holds = p.some[k] > 0 && c.Holds(segment.Micros(p.ext[k]))
 				}
 			}
-			words[i*(pageSize/64)+at/64] |= bit(holds != negate) << (at % 64)
+			words[i*(pageSize/64)+at/64] |= uint64(bit.Of(holds != negate)) << (at % 64)
 		}
 	}
 	if len(words) == 0 {
@@ -257,7 +258,7 @@ func (t *countTable) holds(n uint32) bool {
 		return t.judge(n)
 	}
 	if t.known[n] == 0 {
-		t.known[n] = 2*int8(bit(t.judge(n))) - 1
+		t.known[n] = 2*int8(bit.Of(t.judge(n))) - 1
 	}
 	return t.known[n] > 0
 }

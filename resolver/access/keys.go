@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"strings"
 
+	"github.com/musterhq/muster/internal/bit"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
@@ -152,14 +153,7 @@ func (s *State) Holds(hash [32]byte) (k *APIKey, permissions []string, ok bool) 
 	stored, readable := feature.ParseHash(k.Hash)
 	good := subtle.ConstantTimeCompare(stored[:], hash[:])
 	for _, holds := range [...]bool{known, readable, k.RevokedMs == 0} {
-		good &= bit(holds)
+		good &= bit.Of(holds)
 	}
 	return k, s.permissionsOf(k), good == 1
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

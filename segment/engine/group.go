@@ -191,9 +191,11 @@ func (g *group) edit(index, rows uint32) *page {
 func (g *group) put(o uint32, row []byte) {
 	p := g.edit(o/pageRows, 1<<(o%pageRows))
 	size := p.size()
-	p = p.put(o, row)
-	g.pages.Set(int(o/pageRows), p)
-	g.size += p.size() - size
+	if changed := p.put(o, row); changed != p {
+		p = changed
+		g.pages.Set(int(o/pageRows), p)
+		g.size += p.size() - size
+	}
 	if len(g.big) > 0 {
 		g.noteBig(o, row)
 	}
