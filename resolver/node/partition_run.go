@@ -255,7 +255,7 @@ func (p *partition) writeCheckpoint() error {
 func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, upload bool) error {
 	p.checkpoint.Lock()
 	defer p.checkpoint.Unlock()
-	begun := time.Now() // for the metric only
+	begun := time.Now() // for the metrics only
 
 	if f := p.checkpoint.held; f != nil && p.machine() != nil {
 		p.feed.Hold()
@@ -284,12 +284,13 @@ func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, upload bool
 		}
 		return nil
 	}
+	held := time.Now() // Apply waits from now on
 	f := p.mu.m.Freeze()
 	p.checkpoint.behind.freeze()
 	f.Items = p.feed.Freeze(p.node.opts.Cluster.Shared != nil)
 	p.mu.Unlock()
 	p.feed.Unlock()
-	p.checkpoint.noteFreeze(time.Since(begun))
+	p.checkpoint.noteFreeze(time.Since(held))
 	return p.finishCheckpoint(f, throttle, begun, upload)
 }
 

@@ -52,11 +52,11 @@ type Frozen struct {
 }
 
 // FrozenAccount is what changed in an account: the owners of identifiers, and pages
-// of headers by their numbers.
+// of headers.
 type FrozenAccount struct {
 	Number     uint64
 	Identities []profile.IdentifierChange
-	Pages      map[uint32]*profile.HeaderPage
+	Pages      []profile.ChangedPage
 }
 
 // size is how many keys a checkpoint writes to Pebble.
@@ -83,9 +83,9 @@ func WriteGeneration(db *pebble.DB, f *Frozen, pauses *Pauses, disk *state.Disk)
 			w.Set(key, []byte{byte(c.Ordinal), byte(c.Ordinal >> 8), byte(c.Ordinal >> 16), byte(c.Ordinal >> 24)})
 		}
 		var buf []byte
-		for i, p := range a.Pages {
-			buf = p.Append(buf[:0])
-			w.Set(state.PageKey(key[:0], a.Number, i), buf)
+		for _, p := range a.Pages {
+			buf = p.Page.Append(buf[:0])
+			w.Set(state.PageKey(key[:0], a.Number, p.Number), buf)
 		}
 	}
 	for _, k := range sortedDocs(f.Docs, pauses) {

@@ -40,7 +40,10 @@ type Header struct {
 // it is written to.
 type HeaderPage struct {
 	epoch uint64
-	dirty bool
+	// changed is one more than the number of freezes before the newest change, 0 before the
+	// first change; at is the place in that generation's list of changed pages.
+	changed uint64
+	at      int
 	// newest is 0, or one more than twice the time that NewestEvent answers. Readers
 	// write it, too.
 	newest int64
@@ -50,10 +53,17 @@ type HeaderPage struct {
 // HeaderTable is an array of headers indexed by ordinal.
 type HeaderTable struct {
 	// Pages are for reading; Edit copies a page that is shared. Loading fills them.
-	Pages []*HeaderPage
-	Count uint32        // profiles ever made
-	epoch atomic.Uint64 // moved on by views, which only share the lock
-	dirty []uint32      // pages changed in this generation
+	Pages   []*HeaderPage
+	Count   uint32        // profiles ever made
+	epoch   atomic.Uint64 // moved on by views, which only share the lock
+	freezes uint64
+	changed []ChangedPage // in this generation
+}
+
+// ChangedPage is a page that changed in a generation, and its place in the table.
+type ChangedPage struct {
+	Number uint32
+	Page   *HeaderPage
 }
 
 // Get returns the header of an existing profile for reading.
@@ -69,14 +79,17 @@ func (t *HeaderTable) Edit(ordinal uint32) *Header {
 	i := ordinal / PageRows
 	p := t.Pages[i]
 	if epoch := t.epoch.Load(); p.epoch != epoch {
-		p = &HeaderPage{epoch: epoch, dirty: p.dirty, Rows: p.Rows}
+		p = &HeaderPage{epoch: epoch, changed: p.changed, at: p.at, Rows: p.Rows}
 		t.Pages[i] = p
+		if p.changed == t.freezes+1 {
+			t.changed[p.at].Page = p
+		}
 	} else if atomic.LoadInt64(&p.newest) != 0 {
 		atomic.StoreInt64(&p.newest, 0)
 	}
-	if !p.dirty {
-		p.dirty = true
-		t.dirty = append(t.dirty, i)
+	if p.changed != t.freezes+1 {
+		p.changed, p.at = t.freezes+1, len(t.changed)
+		t.changed = append(t.changed, ChangedPage{i, p})
 	}
 	return &p.Rows[ordinal%PageRows]
 }
@@ -100,22 +113,18 @@ func (t *HeaderTable) Share() []*HeaderPage {
 	return append([]*HeaderPage(nil), t.Pages...)
 }
 
-// Freeze hands over the pages changed in this generation.
-func (t *HeaderTable) Freeze() map[uint32]*HeaderPage {
-	out := make(map[uint32]*HeaderPage, len(t.dirty))
-	for _, i := range t.dirty {
-		out[i] = t.Pages[i]
-		// The copy made by the next edit starts clean; this one is not edited
-		// again, because the epoch moves on.
-		t.Pages[i].dirty = false
-	}
-	t.dirty = t.dirty[:0]
+// Freeze hands over the pages changed in this generation. It looks at none of them: Apply waits
+// for it.
+func (t *HeaderTable) Freeze() []ChangedPage {
+	out := t.changed
+	t.changed = nil
+	t.freezes++
 	t.epoch.Add(1)
 	return out
 }
 
 // ChangedPages is the number of pages that Freeze would hand over.
-func (t *HeaderTable) ChangedPages() int { return len(t.dirty) }
+func (t *HeaderTable) ChangedPages() int { return len(t.changed) }
 
 // Append appends the encoded page.
 func (p *HeaderPage) Append(dst []byte) []byte {
