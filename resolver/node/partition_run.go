@@ -262,7 +262,7 @@ func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, upload bool
 		if err := p.finishCheckpoint(f, throttle, begun, upload); err != nil {
 			return err
 		}
-		begun = time.Now()
+		begun = time.Now() // the held one is counted
 	}
 	// Between two records: nothing is applied while the lock is held, and the feed
 	// has been given all rows below the offset.
