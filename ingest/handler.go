@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/deadline"
 	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
 )
@@ -37,9 +38,10 @@ type Handler struct {
 	counters  *counters
 	memory    *Memory
 	ids       idSource
-	refusals  refusals  // nil if refusals are not reported
-	works     sync.Pool // *work
-	gzips     sync.Pool // *gzip.Reader
+	limit     *deadline.Shared // how long a record may take until it is applied
+	refusals  refusals         // nil if refusals are not reported
+	works     sync.Pool        // *work
+	gzips     sync.Pool        // *gzip.Reader
 	zstds     chan *zstd.Decoder
 	retry     []byte       // value of Retry-After
 	logged    atomic.Int64 // Unix second of the last fault logged
@@ -51,7 +53,7 @@ func New(submitter Submitter, apps Apps, opts Options) (*Handler, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	h := &Handler{submitter: submitter, apps: apps, opts: opts}
+	h := &Handler{submitter: submitter, apps: apps, opts: opts, limit: deadline.NewShared(opts.Timeout)}
 	if h.memory = opts.Memory; h.memory == nil {
 		h.memory = NewMemory(opts.InFlightBytes)
 	}
@@ -275,9 +277,7 @@ func (h *Handler) submit(w *work, e endpoint, account uint64) *requestError {
 	if len(rec) > h.opts.RecordBytes {
 		return h.submitError(eventlog.ErrTooLarge)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.opts.Timeout)
-	err = h.submitter.Submit(ctx, account, rec, &w.out)
-	cancel()
+	err = h.submitter.Submit(h.limit.Context(), account, rec, &w.out)
 	if err == nil && w.out.Refusal == nil && len(w.out.Events) != w.dec.events {
 		err = fmt.Errorf("%w: %d outcomes for a record of %d events", resolver.ErrUnavailable, len(w.out.Events), w.dec.events)
 	}

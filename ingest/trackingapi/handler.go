@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/deadline"
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
@@ -38,6 +39,7 @@ type Handler struct {
 	ids    struct {
 		sync.Mutex // guards reading of Options.Rand
 	}
+	limit         *deadline.Shared // how long a record may take until it is applied
 	stop, flushed chan struct{}
 }
 
@@ -47,7 +49,7 @@ func New(opts Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{opts: opts, counters: newCounters(opts.Metrics), public: opts.Memory.Part(2), stop: make(chan struct{}), flushed: make(chan struct{})}
+	h := &Handler{opts: opts, counters: newCounters(opts.Metrics), public: opts.Memory.Part(2), limit: deadline.NewShared(opts.Timeout), stop: make(chan struct{}), flushed: make(chan struct{})}
 	h.retry = strconv.FormatInt(max(1, int64((opts.RetryAfter+time.Second-1)/time.Second)), 10)
 	go h.flushLoop()
 	return h, nil
@@ -484,11 +486,9 @@ func (h *Handler) submit(ctx *fasthttp.RequestCtx, w *work, source *sources.Acce
 	if len(w.record) > h.opts.RecordBytes {
 		return h.submitFailure(eventlog.ErrTooLarge)
 	}
-	wait, cancel := context.WithTimeout(context.Background(), h.opts.Timeout)
-	defer cancel()
 	w.from.SourceID, w.from.SourceName = source.SourceID, source.Name
 	w.out.From = &w.from
-	err = h.opts.Node.Submit(wait, source.Account, w.record, &w.out)
+	err = h.opts.Node.Submit(h.limit.Context(), source.Account, w.record, &w.out)
 	if err == nil && w.out.Refusal == nil && len(w.out.Events) != w.events {
 		err = fmt.Errorf("%w: %d outcomes for a record of %d events", resolver.ErrUnavailable, len(w.out.Events), w.events)
 	}
