@@ -3,6 +3,7 @@
 //
 //	ingest  load a server over HTTP beside baseline servers: rates, latencies,
 //	        CPU, memory, and whether each acknowledged event counts once
+//	builds  load two builds of the server in turns and compare their rate and CPU
 //	crash   kill a server under load again and again: nothing acknowledged may
 //	        be lost or doubled
 //	segments

@@ -22,6 +22,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{name: "ingest", what: "load a server beside baseline servers and check each event counts once", run: ingest},
+		{name: "builds", what: "load two builds of the server in turns and compare their rate and CPU", run: buildsRun},
 		{name: "soak", what: "load a server for long at half its rate and sample memory, files, disk and latencies", run: soakRun},
 		{name: "crash", what: "kill a server under load and check nothing is lost or doubled", run: crashRun},
 		{name: "recovery", what: "kill a server under clients that retry at once and measure when it takes events again", run: recoveryRun},

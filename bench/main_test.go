@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/bench/internal/builds"
 	"github.com/musterhq/muster/bench/internal/contest"
 	"github.com/musterhq/muster/bench/internal/figures"
 	"github.com/musterhq/muster/bench/internal/segments"
@@ -122,6 +123,30 @@ func TestIngestBaselines(t *testing.T) {
 	}
 }
 
+// Two builds, which are the same, in short turns. The directory is given as people do, from
+// where they are.
+func TestBuilds(t *testing.T) {
+	testlevel.SkipQuick(t, "measures two servers")
+	binary, out := serverprocess.Binary(t), t.TempDir()
+	t.Chdir(out)
+	file := filepath.Join(out, "report.json")
+	r, table := runReport[builds.Report](t, file, "builds", "--binary", binary, "--other", binary, "--dir", ".", "--json", file,
+		"--pairs", "6", "--turn", "100ms", "--profiles", "1000", "--connections", "4", "--mode", "batch", "--batch", "10", "--change-ratio", "0.05")
+	wantText(t, table, "batches of 10, traits of 0.05 of them change, 4 connections, 6 pairs of turns of 100ms", "CPU in its turns: ")
+	for i, b := range r.Builds {
+		last := b.Turns[len(b.Turns)-1]
+		if len(b.Turns) != 6 || b.Events == 0 || last.EventsPerSecond <= 0 || b.CPUMicrosPerEvent <= 0 || b.Once.Acked < b.Events || b.Once.Rows != b.Once.Acked || b.Once.Missing+b.Once.Doubled > 0 {
+			t.Errorf("build %d: %+v", i, b)
+		}
+	}
+	if r.Rate.Low <= 0 || r.Rate.Low > r.Rate.Median || r.Rate.Median > r.Rate.High || r.WholeCPU <= 0 {
+		t.Errorf("%+v", r)
+	}
+	if left, _ := filepath.Glob(filepath.Join(out, "muster-bench-*")); len(left) > 0 {
+		t.Errorf("%v is left behind", left)
+	}
+}
+
 // The page of figures, short and on small accounts.
 func TestFigures(t *testing.T) {
 	testlevel.SkipQuick(t, "measures servers for a minute")
@@ -206,6 +231,11 @@ func TestFaultyCommandsAreRefused(t *testing.T) {
 		{[]string{"ingest", "--baseline-only", "--duration", "9h"}, "duration"},
 		{[]string{"ingest", "--baseline-only", "--rate", "-1"}, "rate"},
 		{[]string{"ingest", "--baseline-only", "--event-bytes", "10"}, "event bytes"},
+		{[]string{"builds"}, "other"},
+		{[]string{"builds", "--other", "/nonexistent/muster"}, "/nonexistent/muster"},
+		{[]string{"builds", "--other", "/bin/true", "--mode", "single,batch"}, "mode"},
+		{[]string{"builds", "--other", "/bin/true", "--pairs", "5"}, "pairs"},
+		{[]string{"builds", "--other", "/bin/true", "--connections", "0", "--new-ratio", "2"}, "new-ratio"},
 		{[]string{"segments", "--max-profiles", "10"}, "max-profiles"},
 		{[]string{"segments", "--budget", "0s"}, "budget"},
 		{[]string{"segments", "--stale-reads", "-1"}, "stale-reads"},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/musterhq/muster/bench/internal/server"
@@ -47,7 +48,10 @@ func (t *trial) open(ctx context.Context) (err error) {
 			return fmt.Errorf("binary: %w", err)
 		}
 	}
-	if t.dir, err = os.MkdirTemp(t.parent, "muster-bench-"); err != nil {
+	if t.dir, err = os.MkdirTemp(t.parent, "muster-bench-"); err == nil {
+		t.dir, err = filepath.Abs(t.dir) // what is started works in directories of its own
+	}
+	if err != nil {
 		return fmt.Errorf("making a directory to work in: %w", err)
 	}
 	if t.binary == "" && !t.without {
