@@ -132,11 +132,7 @@ func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt,
 		return ErrNoOwner
 	}
 	begun := p.opts.Now()
-	timer := time.NewTimer(p.opts.Wait)
-	defer timer.Stop()
-	next := time.NewTimer(time.Hour)
-	defer next.Stop()
-	waits := false
+	var limit <-chan time.Time // nil until the first try has failed: most calls need no timer
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		table, state := p.opts.Table.Changed(), node.Changed()
 		if node.Owns(partition) {
@@ -147,20 +143,21 @@ func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt,
 			p.opts.Table.Refresh()
 		} else if owner.ID != p.opts.Self {
 			if there(owner.Address) == over {
-				if waits {
+				if limit != nil {
 					p.waited.Observe(p.opts.Now().Sub(begun))
 				}
 				return nil
 			}
 			p.opts.Table.Refresh()
 		}
-		waits = true
-		next.Reset(wait)
+		if limit == nil {
+			limit = time.After(p.opts.Wait - p.opts.Now().Sub(begun))
+		}
 		select {
 		case <-table:
 		case <-state:
-		case <-next.C:
-		case <-timer.C:
+		case <-time.After(wait):
+		case <-limit:
 			return fmt.Errorf("partition %d: %w", partition, ErrNoOwner)
 		case <-ctx.Done():
 			return fmt.Errorf("partition %d: %w: %w", partition, ErrNoOwner, ctx.Err())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -140,8 +141,8 @@ func (s *Server) forward(rc *fasthttp.RequestCtx, uri string, c call) {
 		return
 	}
 	rc.Request.SetRequestURI(uri)
-	if addr, err := net.ResolveTCPAddr("tcp", c.client); err == nil { // it is a number: nothing is looked up
-		rc.SetRemoteAddr(addr)
+	if addr, err := netip.ParseAddrPort(c.client); err == nil {
+		rc.SetRemoteAddr(net.TCPAddrFromAddrPort(addr))
 	}
 	if c.body != "" && !ingest.FailBody(rc, ingest.BodyFault(c.body)) {
 		rc.SetStatusCode(http.StatusBadRequest) // of a node that knows more faults than this one
