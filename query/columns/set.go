@@ -26,7 +26,10 @@ type Set struct {
 	mu        sync.Mutex // guards what follows
 	files     map[int][]*file
 	memory    map[int]*memory
-	closed    bool
+	// sealed are events that were in memory and are being written to a file; they end where
+	// the partition's memory begins.
+	sealed map[int]*memory
+	closed bool
 }
 
 // memory is the newest events of a partition: of records from ≤ offset < to.
@@ -50,7 +53,7 @@ const (
 // positions are how far history has each partition: files of another log, of records
 // that history lacks, or that are damaged are removed.
 func Open(dir, log string, positions map[int]int64, logger *slog.Logger) (*Set, error) {
-	s := &Set{dir: dir, log: log, logger: logger, files: map[int][]*file{}, memory: map[int]*memory{}}
+	s := &Set{dir: dir, log: log, logger: logger, files: map[int][]*file{}, memory: map[int]*memory{}, sealed: map[int]*memory{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("columns of history: %w", err)
 	}
@@ -110,7 +113,7 @@ func (s *Set) Close() {
 	for _, files := range s.files {
 		s.close(files)
 	}
-	s.files, s.memory, s.closed = map[int][]*file{}, map[int]*memory{}, true
+	s.files, s.memory, s.sealed, s.closed = map[int][]*file{}, map[int]*memory{}, map[int]*memory{}, true
 }
 
 // Remove removes the columns of a history that no process has open.
@@ -161,10 +164,14 @@ func (s *Set) Files(partition int) (out []Range) {
 }
 
 // MemoryTo is where the events end that are in memory, or in files before them.
-func (s *Set) MemoryTo(partition int) int64 {
+func (s *Set) MemoryTo(partition int) int64 { return s.Memory(partition).To }
+
+// Memory is what memory has of a partition, behind what is sealed.
+func (s *Set) Memory(partition int) Range {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.newest(partition).to
+	m := s.newest(partition)
+	return Range{m.from, m.to, m.events.rows}
 }
 
 // newest is the partition's memory. The lock must be held.
@@ -179,6 +186,36 @@ func (s *Set) newest(partition int) *memory {
 		s.memory[partition] = m
 	}
 	return m
+}
+
+// Seal has the partition's memory become a file, unless it has fewer than so many events;
+// [Set.AddSealed] then writes it. Until that has happened no more is sealed.
+func (s *Set) Seal(partition, fewest int) bool {
+	s.extending.Lock()
+	defer s.extending.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sealed[partition] != nil {
+		return true
+	}
+	m := s.newest(partition)
+	if m.events.rows < fewest {
+		return false
+	}
+	s.sealed[partition] = m
+	s.memory[partition] = &memory{from: m.to, to: m.to, events: NewBuilder()}
+	return true
+}
+
+// AddSealed is [Set.Add] of what is sealed, which stays sealed after an error.
+func (s *Set) AddSealed(partition int) error {
+	s.mu.Lock()
+	m := s.sealed[partition]
+	s.mu.Unlock()
+	if m == nil {
+		return nil
+	}
+	return s.Add(partition, m.from, m.to, m.events)
 }
 
 // Add makes a file of all events of the records from ≤ offset < to. Files of parts of the
@@ -215,6 +252,12 @@ func (s *Set) Add(partition int, from, to int64, events *Builder) error {
 		return inside
 	})
 	s.insert(x)
+	if m := s.sealed[partition]; m != nil && to > m.from {
+		delete(s.sealed, partition)
+		if to < m.to {
+			s.memory[partition] = nil // it no longer begins where something ends
+		}
+	}
 	if m := s.newest(partition); to > m.from {
 		s.memory[partition] = nil
 	}
@@ -242,7 +285,7 @@ func (s *Set) Extend(partition int, to int64, read func(from int64, add func(fun
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.memory[partition] = nil
+		s.memory[partition] = &memory{from: m.from, to: m.from, events: NewBuilder()}
 		return err
 	}
 	m.to = to
@@ -298,9 +341,14 @@ func (s *Set) ForgetMemory(partition int, account uint64) {
 	s.forgetMemory(partition, account)
 }
 
-// forgetMemory empties a partition's memory that has events of an account. The locks must
-// be held.
+// forgetMemory empties a partition's memory, and what is sealed of it, where events of an
+// account are in either. The locks must be held.
 func (s *Set) forgetMemory(partition int, account uint64) {
+	if x := s.sealed[partition]; x != nil && x.events.accounts[account] != nil {
+		delete(s.sealed, partition)
+		s.memory[partition] = &memory{from: x.from, to: x.from, events: NewBuilder()}
+		return
+	}
 	if m := s.memory[partition]; m != nil && m.events.accounts[account] != nil {
 		s.memory[partition] = &memory{from: m.from, to: m.from, events: NewBuilder()}
 	}
@@ -345,7 +393,10 @@ func (s *Set) plan(q *query.MatchQuery, keys []string) (out []piece) {
 		out = append(out, piece{from: x.from, to: x.to, file: x})
 		at = x.to
 	}
-	if m := s.memory[q.Cut.Partition]; m != nil && at < m.to && m.from < end {
+	for _, m := range []*memory{s.sealed[q.Cut.Partition], s.memory[q.Cut.Partition]} {
+		if m == nil || at >= m.to || m.from >= end {
+			continue
+		}
 		rest(m.from)
 		to := min(end, m.to)
 		v, kept := m.events.view(q.Account, q.EventType, keys)

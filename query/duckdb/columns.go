@@ -298,11 +298,15 @@ func (s *Store) buildColumns(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for partition, position := range positions {
+		// What memory has of all partitions together is about a row group at most.
+		if k.set.Seal(partition, s.groupRows/len(positions)) {
+			return true, k.set.AddSealed(partition)
+		}
 		ends, err := s.columnEnds(ctx, partition, position)
 		if err != nil {
 			return false, err
 		}
-		if ends := nextFile(k.set.Files(partition), ends, position, s.groupRows); ends != nil {
+		if ends := nextFile(k.set.Files(partition), k.set.Memory(partition), ends, position, s.groupRows); ends != nil {
 			return true, s.buildFile(ctx, partition, ends)
 		}
 	}
@@ -345,8 +349,9 @@ func (s *Store) columnEnds(ctx context.Context, partition int, position int64) (
 
 // nextFile says which file is to be made: its records begin at the first of the answer
 // and are read in pieces that end at the others; nil for none. ends are those of row
-// groups, of which the last, the position, is in no file yet.
-func nextFile(files []columns.Range, ends []int64, position int64, groupRows int) []int64 {
+// groups, of which the last, the position, is in no file yet. What is newest goes to memory
+// first, and with it into a file, unless it is more than memory should have.
+func nextFile(files []columns.Range, memory columns.Range, ends []int64, position int64, groupRows int) []int64 {
 	within := func(from, to int64) []int64 {
 		out := []int64{from}
 		for _, e := range ends {
@@ -377,7 +382,7 @@ func nextFile(files []columns.Range, ends []int64, position int64, groupRows int
 			return out
 		}
 	}
-	if out := within(at, position); len(out) > 1 {
+	if out := within(at, position); len(out) > 1 && (at != memory.From || len(within(memory.To, position)) > 2) {
 		return out
 	}
 	return nil

@@ -263,6 +263,8 @@ func TestS1ColumnsEqualTables(t *testing.T) {
 			}
 			w.s = openColumned(t, path, 40)
 			happened["opened"]++
+		case n == 11 && w.s.columns.set.Seal(0, 1):
+			happened["sealed"]++ // and not yet written
 		}
 		for range 12 {
 			q := w.question()
@@ -464,6 +466,146 @@ func TestColumnsForgetTwice(t *testing.T) {
 	answersAsTables(t, s, 10)
 	mustBuild(t, s)
 	answersAsTables(t, s, 10)
+}
+
+// wholeAsTables is answersAsTables where columns have everything.
+func wholeAsTables(t *testing.T, s *Store, upTo int64) {
+	t.Helper()
+	if q := (query.MatchQuery{Cut: query.Cut{UpTo: upTo}, Account: 1, EventType: "t"}); !s.columns.set.Whole(&q) {
+		t.Errorf("columns do not have all events below %d", upTo)
+	}
+	answersAsTables(t, s, upTo)
+}
+
+// TestColumnsOfMemory: memory that has as many events as a file should becomes one, without the
+// tables being read again. Questions find its events before it is written, while that fails, and
+// after it.
+func TestColumnsOfMemory(t *testing.T) {
+	t.Parallel()
+	s := openSteady(t)
+	set := s.columns.set
+	mustAppend(t, s, steadyBatch(0, 900))
+	mustBuild(t, s)
+	if set.Seal(0, s.groupRows) {
+		t.Error("900 events are sealed, of 1,000")
+	}
+	mustAppend(t, s, steadyBatch(900, 1500))
+	mustBuild(t, s)
+	if files := set.Files(0); len(files) != 0 {
+		t.Fatalf("files %v are made of events that memory is to have first", files)
+	}
+	dir := s.path + ColumnsSuffix
+	temp := fmt.Sprintf("%s/0-%016x-%016x.col.tmp", dir, 0, 1500)
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := s.buildColumns(t.Context()); err == nil {
+			t.Fatal("a file is made where it cannot be")
+		}
+		wholeAsTables(t, s, 1500)
+	}
+	mustAppend(t, s, steadyBatch(1500, 1600))
+	for _, upTo := range []int64{700, 1500, 1550, 1600} {
+		answersAsTables(t, s, upTo) // brings memory up to it
+		wholeAsTables(t, s, upTo)
+	}
+	if err := os.Remove(temp); err != nil {
+		t.Fatal(err)
+	}
+	if more, err := s.buildColumns(t.Context()); err != nil || !more {
+		t.Fatal(more, err)
+	}
+	if files, memory := set.Files(0), set.Memory(0); !slices.Equal(files, []columns.Range{{From: 0, To: 1500, Rows: 1500}}) || memory != (columns.Range{From: 1500, To: 1600, Rows: 100}) {
+		t.Errorf("files %v, memory %v", files, memory)
+	}
+	for _, upTo := range []int64{1500, 1550, 1600} {
+		wholeAsTables(t, s, upTo)
+	}
+	mustBuild(t, s)
+	if files := set.Files(0); len(files) != 1 {
+		t.Errorf("files %v", files)
+	}
+}
+
+// TestColumnsOfMemoryOfPartitions: memory of several partitions becomes files once it has as many
+// events of all together as a file of one should.
+func TestColumnsOfMemoryOfPartitions(t *testing.T) {
+	t.Parallel()
+	s := openSteady(t)
+	for partition := range 2 {
+		b := steadyBatch(0, 499+2*int64(partition))
+		b.Partition = partition
+		mustAppend(t, s, b)
+	}
+	mustBuild(t, s)
+	mustBuildAll(t, s)
+	if files, other := s.columns.set.Files(0), s.columns.set.Files(1); len(files) != 0 || !slices.Equal(other, []columns.Range{{From: 0, To: 501, Rows: 501}}) {
+		t.Errorf("files %v and %v", files, other)
+	}
+	answersAsTables(t, s, 499)
+}
+
+// TestColumnsOfMemoryBehindAFile: a file of the tables that ends within what is sealed takes its
+// place, and so does one that ends with it.
+func TestColumnsOfMemoryBehindAFile(t *testing.T) {
+	t.Parallel()
+	for _, to := range []int64{600, 1000, 1200} {
+		s := openSteady(t)
+		mustAppend(t, s, steadyBatch(0, 1000))
+		mustBuild(t, s)
+		if !s.columns.set.Seal(0, 1000) {
+			t.Fatal("not sealed")
+		}
+		mustAppend(t, s, steadyBatch(1000, 1400))
+		answersAsTables(t, s, 1400) // memory has them
+		if err := s.buildFile(t.Context(), 0, []int64{0, to}); err != nil {
+			t.Fatal(err)
+		}
+		answersAsTables(t, s, 1400)
+		mustBuildAll(t, s)
+		wholeAsTables(t, s, 1400)
+	}
+}
+
+// mustBuildAll makes all files that are due, and memory have the rest.
+func mustBuildAll(t *testing.T, s *Store) {
+	t.Helper()
+	for range 100 {
+		if more, err := s.buildColumns(t.Context()); err != nil {
+			t.Fatal(err)
+		} else if !more {
+			return
+		}
+	}
+	t.Fatal("there is always more to build")
+}
+
+// TestColumnsForgetWhatIsSealed: an erasure removes what is sealed with events of the account.
+func TestColumnsForgetWhatIsSealed(t *testing.T) {
+	t.Parallel()
+	for _, account := range []uint64{1, 2} {
+		s := openSteady(t)
+		mustAppend(t, s, steadyBatch(0, 1000))
+		mustBuild(t, s)
+		if !s.columns.set.Seal(0, 1000) {
+			t.Fatal("not sealed")
+		}
+		mustAppend(t, s, steadyBatch(1000, 1010))
+		answersAsTables(t, s, 1010)
+		if err := s.Erase(t.Context(), query.EraseQuery{Cut: query.Cut{UpTo: 1010}, Account: account, Ordinals: []uint32{3, 1005}}); err != nil {
+			t.Fatal(err)
+		}
+		if have := s.columns.set.MemoryTo(0); (have == 0) != (account == 1) {
+			t.Errorf("account %d is erased from, and columns have events up to %d", account, have)
+		}
+		mustBuildAll(t, s)
+		wholeAsTables(t, s, 1010)
+		q := query.MatchQuery{Cut: query.Cut{UpTo: 1010}, Account: 1, EventType: "t"}
+		if got := gatherMatches(t, q, s.Matches); len(got) != 1010-2*int(2-account) {
+			t.Errorf("account %d is erased from: %d events", account, len(got))
+		}
+	}
 }
 
 // TestReplayOfColumnsStops: after the context has ended a replay calls no more, also within a
