@@ -1,4 +1,4 @@
-// Package deadline has a bound on waiting that many callers share.
+// Package deadline has a limit on waiting that many callers share.
 package deadline
 
 import (
@@ -9,35 +9,49 @@ import (
 )
 
 // slices is into how many parts the time of a Shared is divided: as many contexts live at
-// once, and a context ends late by one part at most.
+// once, and a caller gets a part less than the time at most.
 const slices = 64
 
 // Shared gives contexts that end a fixed time after they were asked for, or up to a 64th of
-// it later. All callers of that 64th share one: a context of its own, with its timer, costs
-// a call more than a microsecond. It is safe for concurrent use.
+// it sooner. All callers of that 64th share one: a context of its own, with its timer, costs
+// a call most of a microsecond. It is safe for concurrent use.
 type Shared struct {
 	after   time.Duration
-	current atomic.Pointer[context.Context]
+	current atomic.Pointer[shared]
 	mu      sync.Mutex // held where a context is made
 }
 
-// NewShared returns contexts that end after a time, which is positive.
+// shared is a context and until when it is handed out.
+type shared struct {
+	ctx   context.Context
+	until time.Time
+}
+
+// NewShared returns contexts that end after a time.
 func NewShared(after time.Duration) *Shared { return &Shared{after: after} }
 
 // Context returns a context whose error, at its end, is [context.DeadlineExceeded].
 func (s *Shared) Context() context.Context {
-	if ctx := s.current.Load(); ctx != nil {
-		return *ctx
+	if ctx := s.present(); ctx != nil {
+		return ctx
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx := s.current.Load(); ctx != nil {
-		return *ctx
+	if ctx := s.present(); ctx != nil {
+		return ctx
 	}
-	slice := s.after / slices
-	ctx, cancel := context.WithTimeout(context.Background(), s.after+slice)
+	until := time.Now().Add(s.after / slices)
+	ctx, cancel := context.WithTimeout(context.Background(), s.after)
 	context.AfterFunc(ctx, cancel) // there is nothing to free before its end
-	s.current.Store(&ctx)
-	time.AfterFunc(slice, func() { s.current.CompareAndSwap(&ctx, nil) })
+	s.current.Store(&shared{ctx, until})
 	return ctx
+}
+
+// present is the context that is still handed out. The clock is asked, and no timer relied on:
+// a process that stood still has timers that are late.
+func (s *Shared) present() context.Context {
+	if c := s.current.Load(); c != nil && time.Now().Before(c.until) {
+		return c.ctx
+	}
+	return nil
 }
