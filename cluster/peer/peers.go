@@ -131,8 +131,8 @@ func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt,
 	if node == nil {
 		return ErrNoOwner
 	}
-	begun := p.opts.Now()
-	var limit <-chan time.Time // nil until the first try has failed: most calls need no timer
+	begun, monotonic := p.opts.Now(), time.Now() // the second for the limit: a clock may be set
+	var limit <-chan time.Time                   // nil until the first try has failed: most calls need no timer
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		table, state := p.opts.Table.Changed(), node.Changed()
 		if node.Owns(partition) {
@@ -151,7 +151,7 @@ func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt,
 			p.opts.Table.Refresh()
 		}
 		if limit == nil {
-			limit = time.After(p.opts.Wait - p.opts.Now().Sub(begun))
+			limit = time.After(p.opts.Wait - time.Since(monotonic))
 		}
 		select {
 		case <-table:
