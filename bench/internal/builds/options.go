@@ -9,10 +9,12 @@ import (
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
-// Limits of [Options]. Fewer pairs have no interval of 95 %.
+// Limits of [Options]. Fewer pairs have no interval of 95 %; CPU time is counted in steps of
+// 10 ms, too coarse for shorter turns.
 const (
 	minPairs = 6
 	maxPairs = 1000
+	minTurn  = 100 * time.Millisecond
 	maxTurn  = time.Minute
 )
 
@@ -36,7 +38,7 @@ type Options struct {
 func (o Options) Validate() error {
 	return cmp.Or(
 		server.Within("pairs", o.Pairs, minPairs, maxPairs),
-		server.Within("turn", o.Turn, time.Millisecond, maxTurn),
+		server.Within("turn", o.Turn, minTurn, maxTurn),
 		server.Within("segments", o.Segments, 0, len(segmenttest.LiveSegments)),
 		o.Load.Validate(),
 	)

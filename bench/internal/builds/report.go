@@ -31,7 +31,7 @@ type Build struct {
 	Path   string `json:"path"`
 	Events uint64 `json:"events"`
 	Turns  []Turn `json:"turns"`
-	// CPUMicrosPerEvent is all CPU time from the first turn until history had everything.
+	// CPUMicrosPerEvent is all CPU time from the first turn until both histories had everything.
 	CPUMicrosPerEvent float64 `json:"cpu_us_per_event"`
 	PeakRSSBytes      int64   `json:"peak_rss_bytes"`
 	topology.Stopped

@@ -21,8 +21,8 @@ type build struct {
 	Build
 }
 
-// Run compares the builds. The error says which server failed, or that events were lost or
-// doubled; the report then holds what was measured before.
+// Run compares the builds. The error says which server failed; or that events were lost or
+// doubled, then the report holds what was measured.
 func Run(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -42,6 +42,11 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 			return nil, fmt.Errorf("%s: %w", binary, err)
 		}
 	}
+	for i := range pair {
+		if pair[i].meter, err = child.StartMeter([]int{pair[i].single.PID()}); err != nil {
+			return nil, err
+		}
+	}
 	for i := range o.Pairs {
 		for j := range pair {
 			b := &pair[(i+j)%2]
@@ -52,24 +57,28 @@ func Run(ctx context.Context, o Options) (_ *Report, err error) {
 		a, b := pair[0].Turns[i], pair[1].Turns[i]
 		o.Logf("  pair %d of %d: %.0f and %.0f events/s", i+1, o.Pairs, a.EventsPerSecond, b.EventsPerSecond)
 	}
+	// The work of history belongs to these events.
 	for i := range pair {
-		b := &pair[i]
-		if err := b.end(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", b.Path, err)
+		if err := pair[i].single.Console.AwaitHistory(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", pair[i].Path, err)
 		}
-		r.Builds[i] = b.Build
+	}
+	for i := range pair {
+		if r.Builds[i], err = pair[i].used(); err != nil {
+			return nil, err
+		}
 	}
 	r.compare()
 	for i := range pair {
 		b := &pair[i]
 		b.fleet.Close()
-		stopped, err := b.single.Once(ctx, b.fleet.Acked(), b.failed)
+		stopped, unequal := b.single.Once(ctx, b.fleet.Acked(), b.failed)
 		r.Builds[i].Stopped = stopped
-		if err != nil {
-			return r, fmt.Errorf("%s: %w", b.Path, err)
+		if unequal != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", b.Path, unequal))
 		}
 	}
-	return r, nil
+	return r, err
 }
 
 // begin starts a server in a directory of its own and sends it each known profile.
@@ -92,11 +101,7 @@ func (b *build) begin(ctx context.Context, o Options, binary string) error {
 	if _, err := b.fleet.Sweep(ctx); err != nil {
 		return err
 	}
-	if err := s.Console.AwaitHistory(ctx); err != nil {
-		return err
-	}
-	b.meter, err = child.StartMeter([]int{s.PID()})
-	return err
+	return s.Console.AwaitHistory(ctx)
 }
 
 // turn loads the build for one turn.
@@ -111,13 +116,10 @@ func (b *build) turn(ctx context.Context, o Options) error {
 	return nil
 }
 
-// end waits until history has what was sent, whose work belongs to these events.
-func (b *build) end(ctx context.Context) error {
-	if err := b.single.Console.AwaitHistory(ctx); err != nil {
-		return err
-	}
-	used, err := b.meter.Stop()
-	b.CPUMicrosPerEvent = report.Ratio(used.Groups[0].Seconds()*1e6, float64(b.Events))
-	b.PeakRSSBytes = used.PeakRSSBytes
-	return err
+// used is the build with what it used since its meter was started.
+func (b *build) used() (Build, error) {
+	u, err := b.meter.Stop()
+	b.CPUMicrosPerEvent = report.Ratio(u.Groups[0].Seconds()*1e6, float64(b.Events))
+	b.PeakRSSBytes = u.PeakRSSBytes
+	return b.Build, err
 }
