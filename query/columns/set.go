@@ -207,7 +207,8 @@ func (s *Set) Seal(partition, fewest int) bool {
 	return true
 }
 
-// AddSealed is [Set.Add] of what is sealed, which stays sealed after an error.
+// AddSealed is [Set.Add] of what is sealed, which stays sealed after an error. Nothing may be
+// forgotten meanwhile.
 func (s *Set) AddSealed(partition int) error {
 	s.mu.Lock()
 	m := s.sealed[partition]
@@ -232,7 +233,8 @@ func (s *Set) Add(partition int, from, to int64, events *Builder) error {
 	}
 	x, err := openFile(path)
 	if err != nil {
-		return fmt.Errorf("columns of history: %w", err)
+		// In no list, it would stay when its events are erased.
+		return fmt.Errorf("columns of history: %w", errors.Join(err, os.Remove(path)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -298,9 +297,12 @@ func (s *Store) buildColumns(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for partition, position := range positions {
-		// What memory has of all partitions together is about a row group at most.
-		if k.set.Seal(partition, s.groupRows/len(positions)) {
-			return true, k.set.AddSealed(partition)
+		if k.set.Seal(partition, fileRows(s.groupRows, len(positions))) {
+			err := k.set.AddSealed(partition)
+			if err != nil {
+				k.unknown() // questions no longer read into memory, which cannot become files
+			}
+			return true, err
 		}
 		ends, err := s.columnEnds(ctx, partition, position)
 		if err != nil {
@@ -315,13 +317,20 @@ func (s *Store) buildColumns(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
+	for partition := range positions {
+		more = more || k.set.Memory(partition).Rows >= fileRows(s.groupRows, len(positions))
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.covered = max(k.covered, appended)
 	// Else memory may lack rows that are not counted, and is brought up once more.
 	k.known = k.unknowns == unknowns
-	return !k.known, nil
+	return more || !k.known, nil
 }
+
+// fileRows is how many rows a partition's memory becomes a file with: all partitions together
+// have about a row group in memory.
+func fileRows(groupRows, partitions int) int { return max(1, groupRows/max(1, partitions)) }
 
 // positions are how far each partition is stored, and what the keeper had counted then.
 func (s *Store) positions(ctx context.Context) (positions map[int]int64, appended int64, unknowns uint64, err error) {
@@ -372,9 +381,9 @@ func nextFile(files []columns.Range, memory columns.Range, ends []int64, positio
 		}
 		at = f.To
 	}
-	// Files that are small become one.
+	// Files that are small become one, unless most of the rows are in one already.
 	for i := range files {
-		if j := i + fileGroups; j <= len(files) && !slices.ContainsFunc(files[i:j], func(f columns.Range) bool { return f.Rows > 2*groupRows }) {
+		if j := i + fileGroups; j <= len(files) && small(files[i:j], groupRows) {
 			out := []int64{files[i].From}
 			for _, f := range files[i:j] {
 				out = append(out, f.To)
@@ -386,6 +395,16 @@ func nextFile(files []columns.Range, memory columns.Range, ends []int64, positio
 		return out
 	}
 	return nil
+}
+
+// small reports whether files are to become one: none has more than two row groups, nor a
+// quarter of all rows, which would be read again for few others.
+func small(files []columns.Range, groupRows int) bool {
+	all, most := 0, 0
+	for _, f := range files {
+		all, most = all+f.Rows, max(most, f.Rows)
+	}
+	return most <= 2*groupRows && 4*most <= all
 }
 
 // buildFile makes a file.
@@ -462,6 +481,12 @@ func (s *Store) catchUp(ctx context.Context, cut query.Cut) error {
 		return err
 	}
 	k.readRows(read)
+	k.mu.Lock()
+	partitions := len(k.rowsTo)
+	k.mu.Unlock()
+	if k.set.Memory(cut.Partition).Rows >= fileRows(s.groupRows, partitions) {
+		k.signal() // where each question reads what is newest, nothing else does
+	}
 	return nil
 }
 

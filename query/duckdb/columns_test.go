@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/columns"
@@ -490,7 +491,7 @@ func TestColumnsOfMemory(t *testing.T) {
 		t.Error("900 events are sealed, of 1,000")
 	}
 	mustAppend(t, s, steadyBatch(900, 1500))
-	mustBuild(t, s)
+	mustBuildMore(t, s)
 	if files := set.Files(0); len(files) != 0 {
 		t.Fatalf("files %v are made of events that memory is to have first", files)
 	}
@@ -499,15 +500,28 @@ func TestColumnsOfMemory(t *testing.T) {
 	if err := os.Mkdir(temp, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
+	for _, upTo := range []int64{1500, 1550} {
+		if upTo > 1500 {
+			mustAppend(t, s, steadyBatch(1500, upTo))
+			if err := s.extendColumns(t.Context(), 0, upTo, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if _, err := s.buildColumns(t.Context()); err == nil {
 			t.Fatal("a file is made where it cannot be")
 		}
-		wholeAsTables(t, s, 1500)
+		wholeAsTables(t, s, upTo)
 	}
-	mustAppend(t, s, steadyBatch(1500, 1600))
+	// Memory does not grow while it cannot become a file.
+	mustAppend(t, s, steadyBatch(1550, 1600))
+	answersAsTables(t, s, 1600)
+	if to := set.MemoryTo(0); to != 1550 {
+		t.Errorf("memory has events up to %d", to)
+	}
+	if err := s.extendColumns(t.Context(), 0, 1600, nil); err != nil {
+		t.Fatal(err)
+	}
 	for _, upTo := range []int64{700, 1500, 1550, 1600} {
-		answersAsTables(t, s, upTo) // brings memory up to it
 		wholeAsTables(t, s, upTo)
 	}
 	if err := os.Remove(temp); err != nil {
@@ -538,7 +552,6 @@ func TestColumnsOfMemoryOfPartitions(t *testing.T) {
 		b.Partition = partition
 		mustAppend(t, s, b)
 	}
-	mustBuild(t, s)
 	mustBuildAll(t, s)
 	if files, other := s.columns.set.Files(0), s.columns.set.Files(1); len(files) != 0 || !slices.Equal(other, []columns.Range{{From: 0, To: 501, Rows: 501}}) {
 		t.Errorf("files %v and %v", files, other)
@@ -553,7 +566,7 @@ func TestColumnsOfMemoryBehindAFile(t *testing.T) {
 	for _, to := range []int64{600, 1000, 1200} {
 		s := openSteady(t)
 		mustAppend(t, s, steadyBatch(0, 1000))
-		mustBuild(t, s)
+		mustBuildMore(t, s)
 		if !s.columns.set.Seal(0, 1000) {
 			t.Fatal("not sealed")
 		}
@@ -566,6 +579,33 @@ func TestColumnsOfMemoryBehindAFile(t *testing.T) {
 		mustBuildAll(t, s)
 		wholeAsTables(t, s, 1400)
 	}
+}
+
+// mustBuildMore makes memory have all rows, which are enough for a file.
+func mustBuildMore(t *testing.T, s *Store) {
+	t.Helper()
+	if more, err := s.buildColumns(t.Context()); err != nil || !more {
+		t.Fatal(more, err)
+	}
+}
+
+// TestColumnsWhileQuestionsRead: memory becomes files also where each question reads what is
+// newest, so that never many rows are missing in memory.
+func TestColumnsWhileQuestionsRead(t *testing.T) {
+	t.Parallel()
+	s := openColumned(t, t.TempDir()+"/h.duckdb", 1000)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	next := int64(0)
+	eventually.Holds(t, "memory becomes files", func() bool {
+		mustAppend(t, s, steadyBatch(next, next+500))
+		next += 500
+		answersAsTables(t, s, next)
+		return len(s.columns.set.Files(0)) > 2
+	})
 }
 
 // mustBuildAll makes all files that are due, and memory have the rest.
@@ -587,7 +627,7 @@ func TestColumnsForgetWhatIsSealed(t *testing.T) {
 	for _, account := range []uint64{1, 2} {
 		s := openSteady(t)
 		mustAppend(t, s, steadyBatch(0, 1000))
-		mustBuild(t, s)
+		mustBuildMore(t, s)
 		if !s.columns.set.Seal(0, 1000) {
 			t.Fatal("not sealed")
 		}
