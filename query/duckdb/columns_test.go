@@ -608,6 +608,33 @@ func TestColumnsWhileQuestionsRead(t *testing.T) {
 	})
 }
 
+// TestSmallFilesBecomeOne: files of like size do, and not one with few others, whose rows would be
+// read again for each of those.
+func TestSmallFilesBecomeOne(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		rows []int
+		want bool
+	}{
+		{[]int{100, 100, 100, 100, 100, 100, 100, 100}, true},
+		{[]int{200, 100, 100, 100, 100, 100, 100, 100}, true},
+		{[]int{201, 200, 200, 200, 200, 200, 200, 200}, false}, // of two row groups and more
+		{[]int{80, 10, 10, 10, 10, 10, 10, 10}, false},
+		{[]int{80, 80, 80, 80, 10, 10, 10, 10}, true},
+	} {
+		var files []columns.Range
+		at := int64(0)
+		for _, n := range c.rows {
+			files = append(files, columns.Range{From: at, To: at + int64(n), Rows: n})
+			at += int64(n)
+		}
+		got := nextFile(files, columns.Range{From: at, To: at}, []int64{at}, at, 100)
+		if (got != nil) != c.want {
+			t.Errorf("files of %v rows become %v", c.rows, got)
+		}
+	}
+}
+
 // mustBuildAll makes all files that are due, and memory have the rest.
 func mustBuildAll(t *testing.T, s *Store) {
 	t.Helper()
