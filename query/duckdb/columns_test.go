@@ -559,17 +559,24 @@ func TestColumnsOfMemoryOfPartitions(t *testing.T) {
 	answersAsTables(t, s, 499)
 }
 
+// openSealed opens a store whose first 1,000 events are sealed, and not yet written.
+func openSealed(t *testing.T) *Store {
+	t.Helper()
+	s := openSteady(t)
+	mustAppend(t, s, steadyBatch(0, 1000))
+	mustBuildMore(t, s)
+	if !s.columns.set.Seal(0, 1000) {
+		t.Fatal("not sealed")
+	}
+	return s
+}
+
 // TestColumnsOfMemoryBehindAFile: a file of the tables that ends within what is sealed takes its
 // place, and so does one that ends with it.
 func TestColumnsOfMemoryBehindAFile(t *testing.T) {
 	t.Parallel()
 	for _, to := range []int64{600, 1000, 1200} {
-		s := openSteady(t)
-		mustAppend(t, s, steadyBatch(0, 1000))
-		mustBuildMore(t, s)
-		if !s.columns.set.Seal(0, 1000) {
-			t.Fatal("not sealed")
-		}
+		s := openSealed(t)
 		mustAppend(t, s, steadyBatch(1000, 1400))
 		answersAsTables(t, s, 1400) // memory has them
 		if err := s.buildFile(t.Context(), 0, []int64{0, to}); err != nil {
@@ -652,12 +659,7 @@ func mustBuildAll(t *testing.T, s *Store) {
 func TestColumnsForgetWhatIsSealed(t *testing.T) {
 	t.Parallel()
 	for _, account := range []uint64{1, 2} {
-		s := openSteady(t)
-		mustAppend(t, s, steadyBatch(0, 1000))
-		mustBuildMore(t, s)
-		if !s.columns.set.Seal(0, 1000) {
-			t.Fatal("not sealed")
-		}
+		s := openSealed(t)
 		mustAppend(t, s, steadyBatch(1000, 1010))
 		answersAsTables(t, s, 1010)
 		if err := s.Erase(t.Context(), query.EraseQuery{Cut: query.Cut{UpTo: 1010}, Account: account, Ordinals: []uint32{3, 1005}}); err != nil {
