@@ -54,7 +54,7 @@ type column struct {
 	numbers []uint32 // of the values, of the first events; those behind have none
 	known   map[string]uint32
 	texts   texts
-	dropped bool
+	state   byte // columnKept, columnDropped or columnNever
 }
 
 // texts are a dictionary: number n is text n−1.
@@ -75,15 +75,7 @@ func (t *texts) at(i int) []byte {
 func (b *Builder) Add(account uint64, eventType []byte, offset int64, ordinal uint32, timeMs int64, properties []byte) {
 	g := b.last
 	if g == nil || b.lastOf != account || g.eventType != string(eventType) {
-		types := b.accounts[account]
-		if types == nil {
-			types = map[string]*group{}
-			b.accounts[account] = types
-		}
-		if g = types[string(eventType)]; g == nil {
-			g = &group{eventType: string(eventType), minMs: math.MaxInt64, maxMs: math.MinInt64}
-			types[g.eventType] = g
-		}
+		g = b.group(account, eventType)
 		b.last, b.lastOf = g, account
 	}
 	b.rows++
@@ -103,6 +95,21 @@ func (b *Builder) Add(account uint64, eventType []byte, offset int64, ordinal ui
 	}) {
 		g.unreadable, g.columns = true, nil
 	}
+}
+
+// group is that of an account's events of a type.
+func (b *Builder) group(account uint64, eventType []byte) *group {
+	types := b.accounts[account]
+	if types == nil {
+		types = map[string]*group{}
+		b.accounts[account] = types
+	}
+	g := types[string(eventType)]
+	if g == nil {
+		g = &group{eventType: string(eventType), minMs: math.MaxInt64, maxMs: math.MinInt64}
+		types[g.eventType] = g
+	}
+	return g
 }
 
 // column is that of a key, which stands in the given place among those of an object; nil
@@ -132,19 +139,17 @@ func (g *group) column(raw []byte, place int) *column {
 
 // add adds the value of the event that makes the group have so many.
 func (c *column) add(rows int, value []byte) {
-	if c.dropped {
+	if c.state != columnKept {
 		return
 	}
-	n, ok := c.known[string(value)]
-	if !ok {
-		if len(value) > valueBytes || len(c.texts.data)+len(value) > freeBytes+rowBytes*rows {
-			c.drop()
-			return
-		}
-		c.texts.data = append(c.texts.data, value...)
-		c.texts.ends = append(c.texts.ends, uint32(len(c.texts.data)))
-		n = uint32(len(c.texts.ends))
-		c.known[string(value)] = n
+	if len(value) > valueBytes {
+		c.drop(columnNever)
+		return
+	}
+	n := c.number(rows, value)
+	if n == 0 {
+		c.giveUp(len(c.texts.ends) + 1)
+		return
 	}
 	for len(c.numbers) < rows-1 {
 		c.numbers = append(c.numbers, 0)
@@ -154,4 +159,35 @@ func (c *column) add(rows int, value []byte) {
 	}
 }
 
-func (c *column) drop() { *c = column{raw: c.raw, key: c.key, dropped: true} }
+// number is that of a value in the dictionary of a column of so many events, which it enters; 0
+// where it is one too many.
+func (c *column) number(rows int, value []byte) uint32 {
+	if n, ok := c.known[string(value)]; ok {
+		return n
+	}
+	if len(c.texts.data)+len(value) > freeBytes+rowBytes*rows {
+		return 0
+	}
+	c.texts.data = append(c.texts.data, value...)
+	c.texts.ends = append(c.texts.ends, uint32(len(c.texts.data)))
+	n := uint32(len(c.texts.ends))
+	c.known[string(value)] = n
+	return n
+}
+
+// giveUp drops a column that has more values than its dictionary takes: so many, or more.
+func (c *column) giveUp(values int) {
+	events := 0
+	for _, n := range c.numbers {
+		if n > 0 {
+			events++
+		}
+	}
+	if 16*values >= 15*events {
+		c.drop(columnNever)
+	} else {
+		c.drop(columnDropped)
+	}
+}
+
+func (c *column) drop(state byte) { *c = column{raw: c.raw, key: c.key, state: state} }

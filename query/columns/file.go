@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -150,7 +151,7 @@ type fileGroup struct {
 
 type fileColumn struct {
 	key     string
-	dropped bool
+	state   byte
 	values  int
 	texts   section
 	width   int
@@ -187,31 +188,38 @@ func (x *file) readGroup(e accountEntry, eventType string) (*fileGroup, error) {
 	}
 	r := wire.Reader{B: b}
 	for n := r.Count(1); n > 0; n-- {
-		name := string(r.Block())
-		g := fileGroup{rows: int(r.Uvarint()), minMs: int64(r.U64()), maxMs: int64(r.U64()), ordinals: readSection(&r)}
-		g.timeWidth = int(r.U8())
-		g.times = readSection(&r)
-		g.state = r.U8()
-		for c := r.Count(2); c > 0; c-- {
-			column := fileColumn{key: string(r.Block()), dropped: r.U8() == columnDropped}
-			if !column.dropped {
-				column.values, column.texts = int(r.Uvarint()), readSection(&r)
-				column.width = int(r.U8())
-				column.numbers = readSection(&r)
-			}
-			g.columns = append(g.columns, column)
-		}
+		name, g := nextGroup(&r)
 		if r.Bad {
 			break
 		}
-		if name == eventType {
-			return &g, nil
+		if string(name) == eventType {
+			return g, nil
 		}
 	}
 	if r.Bad || len(r.B) > 0 {
 		return nil, x.damaged("directory")
 	}
 	return nil, nil
+}
+
+// nextGroup reads what a directory says of its next group.
+func nextGroup(r *wire.Reader) (eventType []byte, g *fileGroup) {
+	eventType = r.Block()
+	g = &fileGroup{rows: int(r.Uvarint()), minMs: int64(r.U64()), maxMs: int64(r.U64()), ordinals: readSection(r)}
+	g.timeWidth = int(r.U8())
+	g.times = readSection(r)
+	g.state = r.U8()
+	for c := r.Count(2); c > 0; c-- {
+		column := fileColumn{key: string(r.Block()), state: r.U8()}
+		if column.state == columnKept {
+			column.values, column.texts = int(r.Uvarint()), readSection(r)
+			column.width = int(r.U8())
+			column.numbers = readSection(r)
+		}
+		g.columns = append(g.columns, column)
+	}
+	r.Bad = r.Bad || uint64(g.rows) > math.MaxUint32
+	return eventType, g
 }
 
 // column finds the column of a key. kept reports whether what the key has is known: a
@@ -222,7 +230,7 @@ func (g *fileGroup) column(key string) (c *fileColumn, kept bool) {
 	}
 	for i := range g.columns {
 		if g.columns[i].key == key {
-			return &g.columns[i], !g.columns[i].dropped
+			return &g.columns[i], g.columns[i].state == columnKept
 		}
 	}
 	return nil, g.state == groupWhole
@@ -239,14 +247,7 @@ func (x *file) view(g *fileGroup, keys []string, work *scratch) (v *view, kept b
 			return nil, false, nil
 		}
 	}
-	if v.ordinal.raw, err = x.sized(g.ordinals, 4*g.rows, work); err != nil {
-		return nil, false, err
-	}
-	v.times.base, v.times.width = g.minMs, g.timeWidth
-	if g.timeWidth != 4 && g.timeWidth != 8 {
-		return nil, false, x.damaged("width of times")
-	}
-	if v.times.raw, err = x.sized(g.times, g.timeWidth*g.rows, work); err != nil {
+	if v.ordinal, v.times, err = x.events(g, work); err != nil {
 		return nil, false, err
 	}
 	for i, c := range found {
@@ -258,6 +259,19 @@ func (x *file) view(g *fileGroup, keys []string, work *scratch) (v *view, kept b
 		}
 	}
 	return v, true, nil
+}
+
+// events reads the ordinals and times of a group.
+func (x *file) events(g *fileGroup, work *scratch) (o ordinals, t times, err error) {
+	if o.raw, err = x.sized(g.ordinals, 4*g.rows, work); err != nil {
+		return o, t, err
+	}
+	t.base, t.width = g.minMs, g.timeWidth
+	if g.timeWidth != 4 && g.timeWidth != 8 {
+		return o, t, x.damaged("width of times")
+	}
+	t.raw, err = x.sized(g.times, g.timeWidth*g.rows, work)
+	return o, t, err
 }
 
 // column reads a column.

@@ -133,6 +133,9 @@ func FuzzOpenFile(f *testing.F) {
 			return
 		}
 		defer x.done()
+		for _, e := range x.accounts {
+			_, _ = NewBuilder().addAccount(x, e, newScratch())
+		}
 		q := question()
 		for _, account := range []uint64{1, 2, 3} {
 			g, err := x.group(account, q.EventType)

@@ -422,7 +422,7 @@ func (b *Builder) view(account uint64, eventType string, keys []string) (v *view
 	for i, key := range keys {
 		at := slices.IndexFunc(g.columns, func(c *column) bool { return c.key == key })
 		switch {
-		case g.unreadable || at < 0 && g.partial || at >= 0 && g.columns[at].dropped:
+		case g.unreadable || at < 0 && g.partial || at >= 0 && g.columns[at].state != columnKept:
 			return nil, false
 		case at >= 0:
 			c := g.columns[at]
@@ -494,8 +494,7 @@ func (s *Set) scanFile(x *file, q *query.MatchQuery, keys []string, merged *Alia
 		v, answered, err = x.view(g, keys, work)
 	}
 	if err != nil {
-		s.logger.Warn("a file of columns is removed; it is made again from history", "file", x.path, "reason", err)
-		s.drop(x)
+		s.drop(x, err)
 		return false, nil
 	}
 	if !answered {
@@ -505,7 +504,8 @@ func (s *Set) scanFile(x *file, q *query.MatchQuery, keys []string, merged *Alia
 }
 
 // drop removes a file that cannot be read.
-func (s *Set) drop(x *file) {
+func (s *Set) drop(x *file, reason error) {
+	s.logger.Warn("a file of columns is removed; it is made again from history", "file", x.path, "reason", reason)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	files := s.files[x.partition]

@@ -407,8 +407,11 @@ func small(files []columns.Range, groupRows int) bool {
 	return most <= 2*groupRows && 4*most <= all
 }
 
-// buildFile makes a file.
+// buildFile makes a file, of files if there are such, else from the tables.
 func (s *Store) buildFile(ctx context.Context, partition int, ends []int64) error {
+	if joined, err := s.columns.set.Join(ctx, partition, ends[0], ends[len(ends)-1]); joined || err != nil {
+		return err
+	}
 	b := columns.NewBuilder()
 	for i := range ends[1:] {
 		_, err := s.readColumns(ctx, partition, ends[i], ends[i+1], func(fill func(*columns.Builder)) { fill(b) })

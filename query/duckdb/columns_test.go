@@ -264,8 +264,21 @@ func TestS1ColumnsEqualTables(t *testing.T) {
 			}
 			w.s = openColumned(t, path, 40)
 			happened["opened"]++
-		case n == 11 && w.s.columns.set.Seal(0, 1):
+		case n == 11 && w.rng.IntN(2) == 0 && w.s.columns.set.Seal(0, 1):
 			happened["sealed"]++ // and not yet written
+		case n == 11:
+			files := w.s.columns.set.Files(0)
+			if len(files) < 2 {
+				break
+			}
+			from := w.rng.IntN(len(files) - 1)
+			joined, err := w.s.columns.set.Join(context.Background(), 0, files[from].From, files[from+1+w.rng.IntN(len(files)-from-1)].To)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if joined {
+				happened["joined"]++
+			}
 		}
 		for range 12 {
 			q := w.question()

@@ -1,0 +1,165 @@
+package columns
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/musterhq/muster/internal/wire"
+)
+
+// Join makes one file of those that have the records from ≤ offset < to, without history. joined
+// is false, and no file was made, where files do not have all of these records, or one has a key
+// without a column that it may have among more events. Nothing may be forgotten meanwhile.
+func (s *Set) Join(ctx context.Context, partition int, from, to int64) (joined bool, err error) {
+	files := s.covering(partition, from, to)
+	defer s.close(files)
+	if len(files) < 2 {
+		return false, nil
+	}
+	b, work := NewBuilder(), newScratch()
+	for _, x := range files {
+		for _, e := range x.accounts {
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			whole, err := b.addAccount(x, e, work)
+			if err != nil {
+				s.drop(x, err)
+				return false, nil
+			}
+			if !whole {
+				return false, nil
+			}
+		}
+	}
+	return true, s.Add(partition, from, to, b)
+}
+
+// covering are the files that have the records from ≤ offset < to, in use; none unless they
+// have all of them and no others.
+func (s *Set) covering(partition int, from, to int64) (out []*file) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := from
+	for _, x := range s.files[partition] {
+		if x.from == at && x.to <= to {
+			out = append(out, x)
+			at = x.to
+		}
+	}
+	if at != to {
+		return nil
+	}
+	for _, x := range out {
+		x.use()
+	}
+	return out
+}
+
+// addAccount adds the events that a file has of an account, but not their offsets: files have
+// none, and the builder is good for nothing else then. whole is false where a key has no column
+// that it may have among more events.
+func (b *Builder) addAccount(x *file, e accountEntry, work *scratch) (whole bool, err error) {
+	directory, err := x.read(e.directory, nil)
+	if err != nil {
+		return false, err
+	}
+	r := wire.Reader{B: directory}
+	for n := r.Count(1); n > 0; n-- {
+		eventType, g := nextGroup(&r)
+		if r.Bad {
+			break
+		}
+		if slices.ContainsFunc(g.columns, func(c fileColumn) bool { return c.state == columnDropped }) {
+			return false, nil
+		}
+		if err := b.group(e.number, eventType).addFile(x, g, work); err != nil {
+			return false, err
+		}
+		b.rows += g.rows
+	}
+	if r.Bad || len(r.B) > 0 {
+		return false, x.damaged("directory")
+	}
+	return true, nil
+}
+
+// addFile adds the events of a file's group.
+func (g *group) addFile(x *file, from *fileGroup, work *scratch) error {
+	work.begin()
+	ordinal, times, err := x.events(from, work)
+	if err != nil {
+		return err
+	}
+	before := len(g.ordinal)
+	rows := before + from.rows
+	g.ordinal, g.timeMs = slices.Grow(g.ordinal, from.rows)[:rows], slices.Grow(g.timeMs, from.rows)[:rows]
+	for i := range from.rows {
+		g.ordinal[before+i] = binary.LittleEndian.Uint32(ordinal.raw[4*i:])
+	}
+	times.decode(g.timeMs[before:], 0)
+	g.minMs, g.maxMs = min(g.minMs, from.minMs), max(g.maxMs, from.maxMs)
+	if g.unreadable || from.state == groupUnreadable {
+		g.unreadable, g.columns = true, nil
+		return nil
+	}
+	for i := range from.columns {
+		c := &from.columns[i]
+		at := slices.IndexFunc(g.columns, func(have *column) bool { return have.key == c.key })
+		if at < 0 {
+			if g.partial || len(g.columns) >= maxKeys {
+				g.partial = true // the events before may have the key, or it is one too many
+				continue
+			}
+			at = len(g.columns)
+			g.columns = append(g.columns, &column{key: c.key, known: map[string]uint32{}})
+		}
+		if err := g.columns[at].addFile(x, c, before, rows, work); err != nil {
+			return err
+		}
+	}
+	if from.state == groupPartial {
+		// The file's events may have the keys of others.
+		g.partial = true
+		g.columns = slices.DeleteFunc(g.columns, func(have *column) bool {
+			return !slices.ContainsFunc(from.columns, func(c fileColumn) bool { return c.key == have.key })
+		})
+	}
+	return nil
+}
+
+// addFile adds the values of a file's column, which belong to the events before ≤ place < rows.
+func (c *column) addFile(x *file, from *fileColumn, before, rows int, work *scratch) error {
+	if from.state != columnKept {
+		c.drop(columnNever)
+	}
+	if c.state != columnKept {
+		return nil
+	}
+	work.begin()
+	v, err := x.column(from, rows-before, work)
+	if err != nil {
+		return err
+	}
+	for len(c.numbers) < before {
+		c.numbers = append(c.numbers, 0)
+	}
+	c.numbers = slices.Grow(c.numbers, rows-before)[:rows]
+	numbers := c.numbers[before:]
+	v.numbers.decode(numbers, 0)
+	mine := make([]uint32, len(v.texts.ends)+1) // by the file's number
+	for i := range v.texts.ends {
+		if mine[i+1] = c.number(rows, v.texts.at(i)); mine[i+1] == 0 {
+			c.giveUp(len(c.texts.ends) + len(v.texts.ends) - i)
+			return nil
+		}
+	}
+	for i, n := range numbers {
+		if int(n) >= len(mine) {
+			return x.damaged("a number without a value")
+		}
+		numbers[i] = mine[n]
+	}
+	return nil
+}
