@@ -47,9 +47,15 @@ func (g *group) freeze(all bool) frozenGroup {
 			}
 		}
 	}
+	g.settle()
+	g.unshared = false
+	return f
+}
+
+// settle says that all rows are written.
+func (g *group) settle() {
 	g.changed, g.changedBig = nil, nil
 	g.epoch++
-	return f
 }
 
 // each calls fn for the rows to write, in order; one that is gone has no

@@ -32,6 +32,9 @@ type group struct {
 	pages sharedlist.List[page]
 	big   map[bigKey]*bigValue // values longer than maxInline
 	epoch uint32
+	// unshared says that what was read was not frozen yet: its pages are the writer's own,
+	// though of an earlier epoch.
+	unshared bool
 	// changed are the pages written to since the freeze, changedBig the big
 	// values in rows that were.
 	changed    []changedPage
@@ -172,19 +175,25 @@ func (g *group) edit(index, rows uint32) *page {
 	switch {
 	case p == nil:
 		p = newPage(0)
-		g.size += p.size()
 	case p.epoch != g.epoch:
 		g.size -= p.size()
-		p = p.clone(withRoom(len(p.rows())))
-		g.size += p.size()
+		if !g.unshared {
+			p = p.clone(withRoom(len(p.rows())))
+		}
 	default:
 		g.changed[p.at].rows |= rows
 		return p
 	}
+	g.add(index, rows, p)
+	return p
+}
+
+// add takes a page for writing, of which some rows were written.
+func (g *group) add(index, rows uint32, p *page) {
 	p.epoch, p.at = g.epoch, uint32(len(g.changed))
+	g.size += p.size()
 	g.pages.Set(int(index), p)
 	g.changed = append(g.changed, changedPage{index, rows})
-	return p
 }
 
 // put replaces the row of an ordinal.

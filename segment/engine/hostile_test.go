@@ -476,6 +476,11 @@ func TestFrozenStaysAsItWas(t *testing.T) {
 				t.Error("a restored engine has values to write that are written")
 			}
 		}
+		f = restored.Freeze(true)
+		exercise(restored, `{"p":5,"d":"1970-01-02T03:00:00Z"}`)
+		if !bytes.Equal(write(t, f), was) {
+			t.Error("what was frozen of a restored engine changes with it")
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type Restorer struct {
 	catalog catalog
 	seats   map[uint32]seat // where the last file has each state
 	edit    rowEdit
+	page    newPages
 	bitmaps map[uint32]frozenBitmap
 	pending map[string]*roaring.Bitmap
 }
@@ -61,6 +62,11 @@ func (r *Restorer) read(v byte, in *bufio.Reader) error {
 		}
 		if n > maxBlock {
 			return nil, fmt.Errorf("%w: a block of %d bytes", ErrFormat, n)
+		}
+		if int(n) <= in.Buffered() { // as most are: it need not be copied
+			b, _ := in.Peek(int(n))
+			_, err := in.Discard(int(n))
+			return b, err
 		}
 		// The buffer grows with what is there, not with what is claimed.
 		buf = buf[:0]

@@ -51,6 +51,9 @@ func (r *Restorer) readGroup(in *bufio.Reader, number func() (uint64, error), bl
 	}
 	for o := int64(-1); ; {
 		d, err := number()
+		if err == nil && d == 0 {
+			r.page.finish(g)
+		}
 		if err != nil || d == 0 {
 			return err
 		}
@@ -125,8 +128,47 @@ func (r *Restorer) readRow(in *bufio.Reader, block func() ([]byte, error), g *gr
 		next = slot + 1
 	}
 	r.without(ids, next, groupSlots)
-	ed.finish()
+	if ed.changed {
+		r.page.put(g, o, append(ed.row, ed.rest...))
+	}
 	return nil
+}
+
+// newPages makes the pages that a group does not have yet, of rows that come in order: each once
+// and as large as its rows, where [group.put] would make it larger with each row. No row counts
+// as changed: see [Engine.adopt].
+type newPages struct {
+	index uint32
+	ends  [pageRows]uint16
+	space []byte // the rows
+}
+
+// put is [group.put] of a group whose rows come in order.
+func (n *newPages) put(g *group, o uint32, row []byte) {
+	index := o / pageRows
+	if n.index != index {
+		n.finish(g)
+	}
+	if g.pages.At(int(index)) != nil {
+		g.put(o, row)
+		return
+	}
+	n.index = index
+	n.space = append(n.space, row...)
+	for r := o % pageRows; r < pageRows; r++ {
+		n.ends[r] = uint16(len(n.space))
+	}
+}
+
+// finish hands the group the page whose rows came last, if it is a new one.
+func (n *newPages) finish(g *group) {
+	if len(n.space) > 0 {
+		p := newPage(withRoom(len(n.space)))
+		p.ends = n.ends
+		copy(p.space(), n.space)
+		g.add(n.index, 0, p)
+		n.ends, n.space = [pageRows]uint16{}, n.space[:0]
+	}
 }
 
 // without drops the values of the slots from one to before another.
@@ -183,7 +225,8 @@ func (e *Engine) adopt(states []stateEntry) {
 			continue
 		}
 		met[g] = true
-		g.freeze(false) // nothing has changed yet
+		g.settle()
+		g.unshared = true
 		g.eachRow(0, func(o uint32, row []byte) bool {
 			g.each(o, row, func(st *state, v []byte) {
 				for _, l := range st.leaves {

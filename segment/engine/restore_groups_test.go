@@ -93,6 +93,43 @@ func TestRestoreWhereStatesComeAndGo(t *testing.T) {
 	}
 }
 
+// TestRestoredPagesAreNotCopied: a page that was read is changed where it is, until something was
+// frozen; it has no more room than its rows need to grow a little, and is written again if it
+// changed, then alone.
+func TestRestoredPagesAreNotCopied(t *testing.T) {
+	e := crowd(t, 19_800*dayMs, 1000)
+	defineSegment(t, e, "s", `{"kind":"activity","event":"act","count":{"op":">=","value":3}}`)
+	for o := range uint32(1000) {
+		act(e, o, e.NowMs(), "act", `{}`)
+	}
+	e, err := restored(t, [][]byte{write(t, e.Freeze(true))}, e.universe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := e.types["act"].groups[0]
+	if rows := g.pages.At(3).rows(); int(g.pages.At(3).room) > 2*len(rows) {
+		t.Errorf("a page with %d bytes of rows has room for %d", len(rows), g.pages.At(3).room)
+	}
+	change := func() (copied bool) {
+		before := g.pages.At(3)
+		act(e, 3*pageRows+1, e.NowMs(), "act", `{}`)
+		return g.pages.At(3) != before
+	}
+	if change() {
+		t.Error("a page that was read is copied")
+	}
+	f := g.freeze(false)
+	if len(f.changed) != 1 || f.changed[0] != (changedPage{3, 2}) {
+		t.Errorf("%v is written", f.changed)
+	}
+	if !change() {
+		t.Error("a page that was frozen is changed")
+	}
+	if err := auditGroup(g); err != nil {
+		t.Error(err)
+	}
+}
+
 func (k *kin) groupsOrNone() []*group {
 	if k == nil {
 		return nil
