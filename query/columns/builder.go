@@ -54,7 +54,7 @@ type column struct {
 	numbers []uint32 // of the values, of the first events; those behind have none
 	known   map[string]uint32
 	texts   texts
-	state   byte // columnKept, columnDropped or columnNever
+	dropped bool
 }
 
 // texts are a dictionary: number n is text n−1.
@@ -139,16 +139,12 @@ func (g *group) column(raw []byte, place int) *column {
 
 // add adds the value of the event that makes the group have so many.
 func (c *column) add(rows int, value []byte) {
-	if c.state != columnKept {
-		return
-	}
-	if len(value) > valueBytes {
-		c.drop(columnNever)
+	if c.dropped {
 		return
 	}
 	n := c.number(rows, value)
 	if n == 0 {
-		c.giveUp(len(c.texts.ends) + 1)
+		c.drop()
 		return
 	}
 	for len(c.numbers) < rows-1 {
@@ -160,12 +156,12 @@ func (c *column) add(rows int, value []byte) {
 }
 
 // number is that of a value in the dictionary of a column of so many events, which it enters; 0
-// where it is one too many.
+// where it is one too many, or too long.
 func (c *column) number(rows int, value []byte) uint32 {
 	if n, ok := c.known[string(value)]; ok {
 		return n
 	}
-	if len(c.texts.data)+len(value) > freeBytes+rowBytes*rows {
+	if len(value) > valueBytes || len(c.texts.data)+len(value) > freeBytes+rowBytes*rows {
 		return 0
 	}
 	c.texts.data = append(c.texts.data, value...)
@@ -175,19 +171,4 @@ func (c *column) number(rows int, value []byte) uint32 {
 	return n
 }
 
-// giveUp drops a column that has more values than its dictionary takes: so many, or more.
-func (c *column) giveUp(values int) {
-	events := 0
-	for _, n := range c.numbers {
-		if n > 0 {
-			events++
-		}
-	}
-	if 16*values >= 15*events {
-		c.drop(columnNever)
-	} else {
-		c.drop(columnDropped)
-	}
-}
-
-func (c *column) drop(state byte) { *c = column{raw: c.raw, key: c.key, state: state} }
+func (c *column) drop() { *c = column{raw: c.raw, key: c.key, dropped: true} }

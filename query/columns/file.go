@@ -151,7 +151,7 @@ type fileGroup struct {
 
 type fileColumn struct {
 	key     string
-	state   byte
+	dropped bool
 	values  int
 	texts   section
 	width   int
@@ -210,9 +210,10 @@ func nextGroup(r *wire.Reader) (eventType []byte, g *fileGroup) {
 	g.times = readSection(r)
 	g.state = r.U8()
 	for c := r.Count(2); c > 0; c-- {
-		column := fileColumn{key: string(r.Block()), state: r.U8()}
-		if column.state == columnKept {
+		column := fileColumn{key: string(r.Block()), dropped: r.U8() == columnDropped}
+		if !column.dropped {
 			column.values, column.texts = int(r.Uvarint()), readSection(r)
+			r.Bad = r.Bad || uint64(column.values) > math.MaxUint32
 			column.width = int(r.U8())
 			column.numbers = readSection(r)
 		}
@@ -230,7 +231,7 @@ func (g *fileGroup) column(key string) (c *fileColumn, kept bool) {
 	}
 	for i := range g.columns {
 		if g.columns[i].key == key {
-			return &g.columns[i], g.columns[i].state == columnKept
+			return &g.columns[i], !g.columns[i].dropped
 		}
 	}
 	return nil, g.state == groupWhole

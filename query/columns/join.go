@@ -9,8 +9,9 @@ import (
 )
 
 // Join makes one file of those that have the records from ≤ offset < to, without history. joined
-// is false, and no file was made, where files do not have all of these records, or one has a key
-// without a column that it may have among more events. Nothing may be forgotten meanwhile.
+// is false, and no file was made, where files do not have all of these records, or one has given
+// up a key that those before it have not: together with their events it may have a column. Nothing
+// may be forgotten meanwhile.
 func (s *Set) Join(ctx context.Context, partition int, from, to int64) (joined bool, err error) {
 	files := s.covering(partition, from, to)
 	defer s.close(files)
@@ -33,6 +34,9 @@ func (s *Set) Join(ctx context.Context, partition int, from, to int64) (joined b
 			}
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	return true, s.Add(partition, from, to, b)
 }
 
@@ -43,7 +47,7 @@ func (s *Set) covering(partition int, from, to int64) (out []*file) {
 	defer s.mu.Unlock()
 	at := from
 	for _, x := range s.files[partition] {
-		if x.from == at && x.to <= to {
+		if x.from == at {
 			out = append(out, x)
 			at = x.to
 		}
@@ -57,9 +61,9 @@ func (s *Set) covering(partition int, from, to int64) (out []*file) {
 	return out
 }
 
-// addAccount adds the events that a file has of an account, but not their offsets: files have
-// none, and the builder is good for nothing else then. whole is false where a key has no column
-// that it may have among more events.
+// addAccount adds the events that a file has of an account, but not their offsets, which files do
+// not have: the builder is good only for writing a file then. whole is false where the file has
+// given up a key and the builder has not.
 func (b *Builder) addAccount(x *file, e accountEntry, work *scratch) (whole bool, err error) {
 	directory, err := x.read(e.directory, nil)
 	if err != nil {
@@ -71,10 +75,7 @@ func (b *Builder) addAccount(x *file, e accountEntry, work *scratch) (whole bool
 		if r.Bad {
 			break
 		}
-		if slices.ContainsFunc(g.columns, func(c fileColumn) bool { return c.state == columnDropped }) {
-			return false, nil
-		}
-		if err := b.group(e.number, eventType).addFile(x, g, work); err != nil {
+		if whole, err := b.group(e.number, eventType).addFile(x, g, work); !whole || err != nil {
 			return false, err
 		}
 		b.rows += g.rows
@@ -86,11 +87,11 @@ func (b *Builder) addAccount(x *file, e accountEntry, work *scratch) (whole bool
 }
 
 // addFile adds the events of a file's group.
-func (g *group) addFile(x *file, from *fileGroup, work *scratch) error {
+func (g *group) addFile(x *file, from *fileGroup, work *scratch) (whole bool, err error) {
 	work.begin()
 	ordinal, times, err := x.events(from, work)
 	if err != nil {
-		return err
+		return false, err
 	}
 	before := len(g.ordinal)
 	rows := before + from.rows
@@ -102,7 +103,7 @@ func (g *group) addFile(x *file, from *fileGroup, work *scratch) error {
 	g.minMs, g.maxMs = min(g.minMs, from.minMs), max(g.maxMs, from.maxMs)
 	if g.unreadable || from.state == groupUnreadable {
 		g.unreadable, g.columns = true, nil
-		return nil
+		return true, nil
 	}
 	for i := range from.columns {
 		c := &from.columns[i]
@@ -114,9 +115,19 @@ func (g *group) addFile(x *file, from *fileGroup, work *scratch) error {
 			}
 			at = len(g.columns)
 			g.columns = append(g.columns, &column{key: c.key, known: map[string]uint32{}})
+			if c.dropped && before == 0 {
+				// A dictionary's bound depends on the events before: more behind do not help.
+				g.columns[at].drop()
+			}
+		}
+		if g.columns[at].dropped {
+			continue
+		}
+		if c.dropped {
+			return false, nil
 		}
 		if err := g.columns[at].addFile(x, c, before, rows, work); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if from.state == groupPartial {
@@ -126,17 +137,11 @@ func (g *group) addFile(x *file, from *fileGroup, work *scratch) error {
 			return !slices.ContainsFunc(from.columns, func(c fileColumn) bool { return c.key == have.key })
 		})
 	}
-	return nil
+	return true, nil
 }
 
 // addFile adds the values of a file's column, which belong to the events before ≤ place < rows.
 func (c *column) addFile(x *file, from *fileColumn, before, rows int, work *scratch) error {
-	if from.state != columnKept {
-		c.drop(columnNever)
-	}
-	if c.state != columnKept {
-		return nil
-	}
 	work.begin()
 	v, err := x.column(from, rows-before, work)
 	if err != nil {
@@ -151,7 +156,7 @@ func (c *column) addFile(x *file, from *fileColumn, before, rows int, work *scra
 	mine := make([]uint32, len(v.texts.ends)+1) // by the file's number
 	for i := range v.texts.ends {
 		if mine[i+1] = c.number(rows, v.texts.at(i)); mine[i+1] == 0 {
-			c.giveUp(len(c.texts.ends) + len(v.texts.ends) - i)
+			c.drop()
 			return nil
 		}
 	}

@@ -274,42 +274,47 @@ func TestJoinOfTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(g.columns, func(c fileColumn) bool { return c.key == "id" })
-	if len(g.columns) != maxKeys || g.state != groupPartial || at < 0 || g.columns[at].state != columnNever {
+	if len(g.columns) != maxKeys || g.state != groupPartial || at < 0 || !g.columns[at].dropped {
 		t.Errorf("%d keys, state %d, %+v", len(g.columns), g.state, g.columns)
 	}
 }
 
-// TestGivenUpColumns: a column with nearly as many values as events is given up for good, one
-// with fewer until there are more events.
-func TestGivenUpColumns(t *testing.T) {
+// TestJoinOfGivenUpColumns: a key that the first file has given up stays so, since the bound of
+// its dictionary depends on the events before; one that only a later one has is read from history.
+func TestJoinOfGivenUpColumns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name  string
-		value func(i int) string
-		want  byte
-	}{
-		{"unlike", func(i int) string { return fmt.Sprintf(`"%0500d"`, i) }, columnNever},
-		{"unlike, in every third event", func(i int) string {
-			if i%3 > 0 {
-				return ""
-			}
-			return fmt.Sprintf(`"%0500d"`, i)
-		}, columnNever},
-		{"each twice", func(i int) string { return fmt.Sprintf(`"%0500d"`, i/2) }, columnDropped},
-		{"too long", func(i int) string { return fmt.Sprintf(`"%0*d"`, 2*i, 1) }, columnNever},
-		{"few", func(i int) string { return fmt.Sprintf(`"%0500d"`, i%100) }, columnKept},
-	} {
-		b := NewBuilder()
-		for i := range 1000 {
-			properties := ""
-			if v := c.value(i); v != "" {
-				properties = `{"k":` + v + `}`
-			}
-			b.Add(1, []byte("bought"), int64(i), 1, 1, []byte(properties))
+		first, second int // different values of 400 bytes, others in the second file
+		joined, kept  bool
+	}{{50, 50, true, true}, {200, 200, true, false}, {200, 50, true, false}, {100, 100, true, false}, {50, 200, false, false}, {0, 200, false, false}} {
+		s, err := Open(t.TempDir(), "log", nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got := b.accounts[1]["bought"].columns[0].state; got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		for at, values := range []int{c.first, c.second} {
+			b := NewBuilder()
+			b.Add(1, []byte("bought"), int64(at), 1, 1, []byte(`{}`))
+			for i := range values {
+				b.Add(1, []byte("bought"), int64(at), 1, 1, fmt.Appendf(nil, `{"session":"%0400d"}`, 1000*at+i))
+			}
+			if err := s.Add(0, int64(at), int64(at)+1, b); err != nil {
+				t.Fatal(err)
+			}
 		}
+		joined, err := s.Join(context.Background(), 0, 0, 2)
+		if err != nil || joined != c.joined {
+			t.Errorf("%+v: joined: %v, %v", c, joined, err)
+		}
+		if joined {
+			g, err := s.files[0][0].group(1, "bought")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, kept := g.column("session"); kept != c.kept || g.rows != 2+c.first+c.second {
+				t.Errorf("%+v: kept: %v, %d events", c, kept, g.rows)
+			}
+		}
+		s.Close()
 	}
 }
 

@@ -422,7 +422,7 @@ func (b *Builder) view(account uint64, eventType string, keys []string) (v *view
 	for i, key := range keys {
 		at := slices.IndexFunc(g.columns, func(c *column) bool { return c.key == key })
 		switch {
-		case g.unreadable || at < 0 && g.partial || at >= 0 && g.columns[at].state != columnKept:
+		case g.unreadable || at < 0 && g.partial || at >= 0 && g.columns[at].dropped:
 			return nil, false
 		case at >= 0:
 			c := g.columns[at]

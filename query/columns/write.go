@@ -15,21 +15,16 @@ import (
 
 // The layout of a file is in docs/formats.md.
 const (
-	magic      = "MUSTCOL2"
+	magic      = "MUSTCOL1"
 	footerSize = 8 + 4 + 4 + 8
 	// groupBytes is how many bytes for each event the columns of a group take; what
 	// is beyond, the largest first, is dropped.
 	groupBytes = 40
 )
 
-// The states of a column, and those of a group in a file.
+// The states of a column in a file, and those of a group.
 const (
-	columnKept = 0
-	// columnDropped is one with too many values for so few events.
-	columnDropped = 1
-	// columnNever is one that more events do not help: nearly all have a value of their own, or
-	// one is too long.
-	columnNever = 2
+	columnKept, columnDropped = 0, 1
 
 	groupWhole, groupPartial, groupUnreadable = 0, 1, 2
 )
@@ -187,12 +182,11 @@ func (w *writer) group(directory []byte, g *group) ([]byte, error) {
 	left := freeBytes + groupBytes*rows
 	for _, c := range bySize {
 		directory = wire.AppendBlock(directory, []byte(c.key))
-		state := c.state
-		if left -= c.bytes(rows); state == columnKept && left < 0 {
-			state = columnDropped
+		if !c.dropped {
+			left -= c.bytes(rows)
 		}
-		directory = append(directory, state)
-		if state != columnKept {
+		if c.dropped || left < 0 {
+			directory = append(directory, columnDropped)
 			continue
 		}
 		buf = buf[:0]
@@ -223,7 +217,7 @@ func (w *writer) group(directory []byte, g *group) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		directory = binary.AppendUvarint(directory, uint64(len(c.texts.ends)))
+		directory = binary.AppendUvarint(append(directory, columnKept), uint64(len(c.texts.ends)))
 		directory = texts.append(directory)
 		directory = numbers.append(append(directory, byte(width)))
 	}

@@ -304,7 +304,7 @@ func TestS1ColumnsEqualTables(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d questions from columns alone, %d events found, %v, files %v", whole, 12*steps, found, happened, w.s.columns.set.Files(0))
-	if whole < 3*steps || found < 1000 || happened["built"] == 0 {
+	if whole < 3*steps || found < 1000 || happened["built"] == 0 || seed == 1 && !testlevel.Quick() && happened["joined"] == 0 {
 		t.Error("that tells nothing")
 	}
 }
