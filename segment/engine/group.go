@@ -226,12 +226,13 @@ func (g *group) noteBig(o uint32, row []byte) {
 func (g *group) ownBig(slot uint8, o uint32) *bigValue {
 	k := bigOf(slot, o)
 	b := g.big[k]
-	if b.epoch != g.epoch {
+	if b.epoch != g.epoch && !g.unshared {
 		g.size -= int64(cap(b.b))
-		b = &bigValue{epoch: g.epoch, b: slices.Clone(b.b)}
+		b = &bigValue{b: slices.Clone(b.b)}
 		g.size += int64(cap(b.b))
 		g.big[k] = b
 	}
+	b.epoch = g.epoch
 	return b
 }
 

@@ -137,7 +137,7 @@ func (r *Restorer) read(v byte, in *bufio.Reader) error {
 	for ; err == nil && n > 0; n-- {
 		err = r.readGroup(in, number, block, specs, seats)
 	}
-	r.seats = seats
+	r.seats, r.page = seats, newPages{} // which there may be many of
 	return err
 }
 
