@@ -185,7 +185,9 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 	var slept time.Duration
 	throttle := checkpoint.Throttle{Budget: p.node.opts.CheckpointInterval / 3, Sleep: func(d time.Duration) {
 		begun := time.Now()
-		p.throttleSleep(ctx, d)
+		if d := p.throttled(d); d > 0 {
+			p.pause(ctx, d)
+		}
 		slept += time.Since(begun)
 	}}
 	t := time.NewTicker(p.node.opts.CheckpointInterval)
@@ -233,12 +235,12 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 	}
 }
 
-// throttleSleep is a pause of the checkpoint that is being written.
-func (p *partition) throttleSleep(ctx context.Context, d time.Duration) {
-	d = p.checkpoint.throttled(d, p.node.opts.CheckpointLogBytes)
-	if size, _ := p.generationBytes(); d > 0 && size <= p.node.opts.GenerationBytes {
-		p.pause(ctx, d)
+// throttled is what is left of a pause of the checkpoint that is being written.
+func (p *partition) throttled(d time.Duration) time.Duration {
+	if size, _ := p.generationBytes(); size > p.node.opts.GenerationBytes {
+		return 0
 	}
+	return p.checkpoint.throttled(d, p.node.opts.CheckpointLogBytes)
 }
 
 // writeCheckpoint writes a checkpoint of the present state, if there is
