@@ -37,6 +37,9 @@ type backupService struct {
 
 // handle carries out what a command asks for.
 func (b *backupService) handle(ctx context.Context, r control.Request, note func(string)) (string, error) {
+	if r.History != "" {
+		return b.copyHistory(ctx, r.History)
+	}
 	if r.Backup == "" {
 		return "", fmt.Errorf("the server knows no such request; it is %s", version())
 	}

@@ -48,7 +48,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	f.Range("max-body-bytes", 1<<10, ingest.MaxBodyBytes)
 	events := f.Int("max-batch-events", 10_000, "maximum `NUMBER` of events in a batch")
 	f.Range("max-batch-events", 1, 1e6)
-	inFlight := f.Size("max-inflight-bytes", 256<<20, "maximum `BYTES` of memory for bodies and large answers of all running requests, at least 16 MiB; beyond, requests get 503")
+	inFlight := f.Size("max-inflight-bytes", 256<<20, "maximum `BYTES` of memory for bodies and large answers of all running requests, at least four times --max-body-bytes; beyond, requests get 503")
 	f.Range("max-inflight-bytes", leastInFlight, mostBytes)
 	connections := f.Int("max-connections", 16<<10, "maximum `NUMBER` of connections; lowered to fit the limit of open files")
 	f.Range("max-connections", 1, 1<<20)

@@ -20,6 +20,7 @@ const usage = `muster serves a customer-engagement service from one data directo
   muster migrate move a data directory to Kafka and ClickHouse
   muster backup  copy a data directory to storage, also while it is served
   muster restore copy a backup to a new data directory
+  muster history copy the history of events, as a DuckDB file for SQL
   muster check   report whether a stopped data directory is whole
   muster repair  rebuild damaged state and history from the log
   muster admin   manage companies, users and API keys of a server
@@ -81,6 +82,8 @@ func (p *process) run(ctx context.Context) int {
 		err = p.backup(ctx)
 	case "restore":
 		err = p.restore(ctx)
+	case "history":
+		err = p.history(ctx)
 	case "check":
 		err = p.check(ctx)
 	case "repair":

@@ -34,7 +34,9 @@ const (
 // Request is what a command asks for.
 type Request struct {
 	// Backup is the URL of the place that a backup is made to.
-	Backup string `json:"backup"`
+	Backup string `json:"backup,omitempty"`
+	// History is the path of a new file that history is copied to.
+	History string `json:"history,omitempty"`
 }
 
 // Answer is a line of the answer.

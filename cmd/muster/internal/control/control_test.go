@@ -58,21 +58,21 @@ func TestCalls(t *testing.T) {
 		}
 		var notes []string
 		note := func(n string) { notes = append(notes, n) }
-		if done, err := Call(t.Context(), dir, Request{"x"}, note); err != nil || done != "did x" || strings.Join(notes, " ") != "first second" {
+		if done, err := Call(t.Context(), dir, Request{Backup: "x"}, note); err != nil || done != "did x" || strings.Join(notes, " ") != "first second" {
 			t.Errorf("%q %v %q", done, err, notes)
 		}
-		if _, err := Call(t.Context(), dir, Request{"fail"}, nil); err == nil || err.Error() != "the reason" {
+		if _, err := Call(t.Context(), dir, Request{Backup: "fail"}, nil); err == nil || err.Error() != "the reason" {
 			t.Errorf("%v", err)
 		}
 		// One who goes away ends what was asked for; so does the end of the server.
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := Call(ctx, dir, Request{"wait"}, func(string) { cancel() }); !errors.Is(err, context.Canceled) {
+		if _, err := Call(ctx, dir, Request{Backup: "wait"}, func(string) { cancel() }); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 		ended := make(chan error, 1)
 		begun := make(chan struct{}, 2)
 		go func() {
-			_, err := Call(t.Context(), dir, Request{"wait"}, func(string) { begun <- struct{}{} })
+			_, err := Call(t.Context(), dir, Request{Backup: "wait"}, func(string) { begun <- struct{}{} })
 			ended <- err
 		}()
 		<-begun
