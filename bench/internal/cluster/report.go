@@ -96,8 +96,9 @@ func (p *Phase) stop(m child.Meter) error {
 }
 
 const (
-	// wantOfProduce is how much of bare produce a group must ingest.
-	wantOfProduce = 0.5
+	// wantSingle is how much of bare produce with a record a request a group must ingest in single
+	// events, wantBatch how much of that in full batches in batches.
+	wantSingle, wantBatch = 0.75, 0.25
 	// wantAwaySeconds is how long a partition that moves may be away.
 	wantAwaySeconds = 10
 )
@@ -111,18 +112,14 @@ func (r *Report) conclude() {
 			continue
 		}
 		for j, l := range m.Rounds[0].Groups {
-			for _, bare := range []struct {
-				name string
-				of   func(*Round) *Phase
-			}{
-				{"bare produce, a record a request", func(r *Round) *Phase { return &r.Produce }},
-				{"bare produce, full batches", func(r *Round) *Phase { return &r.ProduceFull }},
-			} {
-				v := report.Over(m.Rounds, func(r *Round) float64 {
-					return report.Ratio(r.Groups[j].Saturated.EventsPerSecond, bare.of(r).EventsPerSecond)
-				}).Median
-				r.Targets = append(r.Targets, report.AtLeast(fmt.Sprintf("%s, %s, by %s", m.Mode.Name, l.name(), bare.name), v, wantOfProduce))
+			bare, of, want := "bare produce, a record a request", func(r *Round) *Phase { return &r.Produce }, wantSingle
+			if m.Mode.Batch > 0 {
+				bare, of, want = "bare produce, full batches", func(r *Round) *Phase { return &r.ProduceFull }, wantBatch
 			}
+			v := report.Over(m.Rounds, func(r *Round) float64 {
+				return report.Ratio(r.Groups[j].Saturated.EventsPerSecond, of(r).EventsPerSecond)
+			}).Median
+			r.Targets = append(r.Targets, report.AtLeast(fmt.Sprintf("%s, %s, by %s", m.Mode.Name, l.name(), bare), v, want))
 		}
 	}
 	if r.Moves != nil {

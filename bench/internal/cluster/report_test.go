@@ -24,6 +24,8 @@ func roundOf(produce, full, group float64) Round {
 func TestRatiosAndTargets(t *testing.T) {
 	r := &Report{Options: Options{Session: 10 * time.Second}, Modes: []ModeReport{{
 		Mode: contest.Mode{Name: "batch", Batch: 100, Connections: 16}, Rounds: []Round{roundOf(100, 200, 60), roundOf(50, 100, 30), roundOf(100, 200, 80)},
+	}, {
+		Mode: contest.Mode{Name: "single", Connections: 64}, Rounds: []Round{roundOf(100, 200, 60)},
 	}}, Moves: &Moves{Profiles: 7, Steps: []Step{
 		{Name: "third node joins", From: 1, To: 1, EventSeconds: 99},
 		{Name: "owner is stopped", From: 0, To: 1, EventSeconds: 1, CountSeconds: 10.5},
@@ -36,8 +38,8 @@ func TestRatiosAndTargets(t *testing.T) {
 	}
 	for _, want := range []string{
 		"3 nodes, owner: 60 events/s = 60.0 % (60.0 to 80.0) of produce with a record a request, 30.0 % (30.0 to 40.0) of full batches; history 10.0 %",
-		"MET: batch, 3 nodes, owner, by bare produce, a record a request: 0.6, at least 0.5",
-		"MISSED: batch, 3 nodes, owner, by bare produce, full batches: 0.3, at least 0.5",
+		"MET: batch, 3 nodes, owner, by bare produce, full batches: 0.3, at least 0.25",
+		"MISSED: single, 3 nodes, owner, by bare produce, a record a request: 0.6, at least 0.75",
 		"MISSED: 7 profiles, owner is stopped: unavailable in s: 10.5, at most 10",
 		"MET: 7 profiles, owner is killed: unavailable in s: 2, at most 10",
 	} {

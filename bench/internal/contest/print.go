@@ -13,7 +13,7 @@ import (
 
 // Print writes the report as a table for people.
 func (r *Report) Print(out io.Writer) error {
-	return report.PrintTables(out, r.print)
+	return report.PrintTables(out, r.print, report.PrintTargets(r.Targets()))
 }
 
 func (r *Report) print(w io.Writer) {
@@ -27,7 +27,8 @@ func (r *Report) print(w io.Writer) {
 	}
 }
 
-func (m *ModeReport) print(w io.Writer) {
+// what names what is sent.
+func (m *ModeReport) what() string {
 	what := "single events"
 	if m.Mode.Batch > 0 {
 		what = fmt.Sprintf("batches of %d", m.Mode.Batch)
@@ -38,7 +39,11 @@ func (m *ModeReport) print(w io.Writer) {
 	if m.Mode.Repeat {
 		what += fmt.Sprintf(", traits of %g of them change", m.Mode.ChangeRatio)
 	}
-	fmt.Fprintf(w, "\n%s, %d connections, rounds: %d\n", what, m.Mode.Connections, len(m.Rounds))
+	return what
+}
+
+func (m *ModeReport) print(w io.Writer) {
+	fmt.Fprintf(w, "\n%s, %d connections, rounds: %d\n", m.what(), m.Mode.Connections, len(m.Rounds))
 	fmt.Fprintln(w, "round\tserver\tevents/s\tp50 ms\tp99 ms\tp99.9 ms\tmax ms\tCPU s\tCPU µs/event\tloader µs/event\tloader late p99 ms\tpeak RSS MB\tfailed\t")
 	for i, r := range m.Rounds {
 		if !m.Mode.Tracking {

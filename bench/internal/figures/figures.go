@@ -116,6 +116,7 @@ func (r *Report) page(charts []string) []byte {
 	for _, s := range []section{r.ingest(), r.recovery(), r.segments()} {
 		s.write(&b)
 	}
+	b.WriteString(r.targets())
 	if len(charts) > 0 {
 		b.WriteString("\n## Charts\n\n")
 		for _, name := range charts {

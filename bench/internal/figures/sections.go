@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/musterhq/muster/bench/internal/contest"
 	"github.com/musterhq/muster/bench/internal/recovery"
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // section is a part of the page: a table of figures and the command that repeats it.
@@ -60,23 +60,10 @@ func (r *Report) ingest() section {
 				doubled += round.Muster.Once.Doubled
 			}
 		}
-		s.add("— on disk", "%s", disk(m.Rounds))
+		s.add("— on disk", "%.0f bytes an event (log, history, state)", m.DiskBytes())
 	}
 	s.add(fmt.Sprintf("of %s acknowledged events", count(float64(acked))), "%d missing, %d doubled", missing, doubled)
 	return s
-}
-
-// disk is the bytes of an event on disk, of the last round.
-func disk(rounds []contest.Round) string {
-	if len(rounds) == 0 || rounds[len(rounds)-1].Muster == nil {
-		return "not measured"
-	}
-	m := rounds[len(rounds)-1].Muster
-	var sum int64
-	for _, n := range m.DiskBytes {
-		sum += n
-	}
-	return fmt.Sprintf("%.0f bytes an event (log, history, state)", float64(sum)/float64(max(m.Once.Rows, 1)))
 }
 
 func (r *Report) recovery() section {
@@ -118,6 +105,33 @@ func (r *Report) segments() section {
 		s.add(fmt.Sprintf("of %s reads, each right after its event", count(float64(r.Segments.Stale.Reads))), "%d stale", r.Segments.Stale.Stale)
 	}
 	return s
+}
+
+// targets is a table of what is to be reached, and whether it was.
+func (r *Report) targets() string {
+	var all []report.Target
+	if r.Ingest != nil {
+		all = r.Ingest.Targets()
+	}
+	if r.Segments != nil {
+		all = append(all, r.Segments.Targets...)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	var b bytes.Buffer
+	b.WriteString("\n## Targets\n\n| what | measured | target | |\n|---|---|---|---|\n")
+	for _, t := range all {
+		bound, verdict := "at most", "missed"
+		if t.AtLeast {
+			bound = "at least"
+		}
+		if t.Met {
+			verdict = "met"
+		}
+		fmt.Fprintf(&b, "| %s | %.3g | %s %g | %s |\n", t.Name, t.Value, bound, t.Want, verdict)
+	}
+	return b.String()
 }
 
 // count is a number in a few digits, with a comma at the thousands.

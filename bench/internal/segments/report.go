@@ -105,17 +105,25 @@ func (r *Report) conclude() {
 		r.Targets = append(r.Targets, report.AtMost(name, value, want))
 	}
 	if len(r.Steps) > 1 {
-		add("cost of an event over the sizes, without segments, largest / smallest", r.Sizes.Without, 1.15)
-		add("cost of an event over the sizes, 20 segments, largest / smallest", r.Sizes.With, 1.15)
+		add("cost of an event over the sizes, without segments, largest / smallest", r.Sizes.Without, 1.5)
+		add("cost of an event over the sizes, 20 segments, largest / smallest", r.Sizes.With, 1.5)
 	}
 	for _, s := range slices.Backward(r.Steps) {
 		at := fmt.Sprintf(" (%d profiles)", s.Profiles)
 		if s.Cost != nil {
 			add("cost of an event with 0 to 1,000 segments on other types, largest / smallest"+at, s.Cost.OtherSpread, 1.15)
+			if n := len(s.Cost.Same); n > 0 && s.Cost.Same[n-1].Segments == 1000 {
+				add("cost of an event with 1,000 segments on its type, µs of CPU"+at, s.Cost.Same[n-1].CPUMicros, 60)
+			}
 		}
 		if s.Counts != nil {
 			add("count under ingest, p99 in µs"+at, s.Counts.Busy.P99Micros, 1000)
 			r.Targets = append(r.Targets, report.AtLeast("SQL against count, times slower"+at, s.Counts.LeastTimes, 1000))
+		}
+		if p := s.Preview; p != nil {
+			add("a preview that segments know all of, ms"+at, p.KnownMillis, 1)
+			add("a preview with one unknown condition, ms"+at, p.UnknownMillis, 20)
+			add("a preview wholly from history, ms"+at, p.WholeMillis, 100)
 		}
 		for _, b := range s.Backfill {
 			add("backfill of a "+b.Kind+" against the bare query"+at, b.Ratio, 1.5)
