@@ -65,22 +65,7 @@ func TestHistoryInSQL(t *testing.T) {
 	for i, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
 		b = strings.Replace(b, "TO 'events'", fmt.Sprintf("TO '%s/events'", filepath.Dir(copied)), 1)
-		rows, err := db.Query(b)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, b)
-		}
-		columns, err := rows.Columns()
-		ok(t, err)
-		for rows.Next() {
-			values, into := make([]any, len(columns)), make([]any, len(columns))
-			for k := range values {
-				into[k] = &values[k]
-			}
-			ok(t, rows.Scan(into...))
-			answers[i] += fmt.Sprintln(values...)
-		}
-		ok(t, rows.Err())
-		ok(t, rows.Close())
+		answers[i] = duckRows(t, db, b)
 	}
 	for i, want := range []string{"", "order_placed", fmt.Sprintf("%d\n", people-26), fmt.Sprintf("%d\n", 4*people+2)} {
 		if !strings.Contains(answers[i], want) {
@@ -93,4 +78,26 @@ func TestHistoryInSQL(t *testing.T) {
 	if rows != 4*people+2 || seen != 2*people+2 || profiles != people {
 		t.Errorf("%d rows in Parquet; %d events of %d profiles", rows, seen, profiles)
 	}
+}
+
+// duckRows is the rows of an answer, a line for each.
+func duckRows(t *testing.T, db *sql.DB, statement string) (lines string) {
+	t.Helper()
+	rows, err := db.Query(statement)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, statement)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	ok(t, err)
+	for rows.Next() {
+		values, into := make([]any, len(columns)), make([]any, len(columns))
+		for k := range values {
+			into[k] = &values[k]
+		}
+		ok(t, rows.Scan(into...))
+		lines += fmt.Sprintln(values...)
+	}
+	ok(t, rows.Err())
+	return lines
 }

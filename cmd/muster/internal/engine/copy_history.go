@@ -38,7 +38,7 @@ func (e *Engine) CopyHistory(ctx context.Context, path string) (bytes int64, err
 	}
 	// Under its name it is whole: a copy that was interrupted is none.
 	unfinished := path + ".tmp"
-	defer os.Remove(unfinished) //nolint:errcheck // it has been renamed, or the first error counts
+	defer os.Remove(unfinished)
 	if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
