@@ -48,6 +48,9 @@ func (p *process) history(ctx context.Context) error {
 
 // copyHistory copies history for the command.
 func (b *backupService) copyHistory(ctx context.Context, path string) (string, error) {
+	if isAbove(b.c.engine.Dir, path) {
+		return "", fmt.Errorf("%s is in the data directory; name a file elsewhere", path)
+	}
 	bytes, err := b.eng.CopyHistory(ctx, path)
 	if err != nil {
 		b.c.log.Error("a copy of history failed", "to", path, "error", err)

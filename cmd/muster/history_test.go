@@ -51,7 +51,7 @@ func TestHistoryInSQL(t *testing.T) {
 			t.Errorf("%v: %s, want %q", c.args, errs, c.want)
 		}
 	}
-	if left, err := filepath.Glob(copied + "*"); err != nil || len(left) != 1 {
+	if left, err := os.ReadDir(filepath.Dir(copied)); err != nil || len(left) != 1 {
 		t.Error(left, err)
 	}
 	s.stop()

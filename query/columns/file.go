@@ -181,25 +181,37 @@ func (x *file) group(account uint64, eventType string) (*fileGroup, error) {
 	return g, nil
 }
 
-func (x *file) readGroup(e accountEntry, eventType string) (*fileGroup, error) {
+func (x *file) readGroup(e accountEntry, eventType string) (found *fileGroup, err error) {
+	err = x.eachGroup(e, func(name []byte, g *fileGroup) (more bool, err error) {
+		if string(name) != eventType {
+			return true, nil
+		}
+		found = g
+		return false, nil
+	})
+	return found, err
+}
+
+// eachGroup calls fn for the groups of an account, in order, until it wants no more.
+func (x *file) eachGroup(e accountEntry, fn func(eventType []byte, g *fileGroup) (more bool, err error)) error {
 	b, err := x.read(e.directory, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r := wire.Reader{B: b}
 	for n := r.Count(1); n > 0; n-- {
-		name, g := nextGroup(&r)
+		eventType, g := nextGroup(&r)
 		if r.Bad {
 			break
 		}
-		if string(name) == eventType {
-			return g, nil
+		if more, err := fn(eventType, g); !more || err != nil {
+			return err
 		}
 	}
 	if r.Bad || len(r.B) > 0 {
-		return nil, x.damaged("directory")
+		return x.damaged("directory")
 	}
-	return nil, nil
+	return nil
 }
 
 // nextGroup reads what a directory says of its next group.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
-
-	"github.com/musterhq/muster/internal/wire"
 )
 
 // Join makes one file of those that have the records from ≤ offset < to, without history. joined
@@ -65,25 +63,13 @@ func (s *Set) covering(partition int, from, to int64) (out []*file) {
 // not have: the builder is good only for writing a file then. whole is false where the file has
 // given up a key and the builder has not.
 func (b *Builder) addAccount(x *file, e accountEntry, work *scratch) (whole bool, err error) {
-	directory, err := x.read(e.directory, nil)
-	if err != nil {
-		return false, err
-	}
-	r := wire.Reader{B: directory}
-	for n := r.Count(1); n > 0; n-- {
-		eventType, g := nextGroup(&r)
-		if r.Bad {
-			break
-		}
-		if whole, err := b.group(e.number, eventType).addFile(x, g, work); !whole || err != nil {
-			return false, err
-		}
+	whole = true
+	err = x.eachGroup(e, func(eventType []byte, g *fileGroup) (more bool, err error) {
 		b.rows += g.rows
-	}
-	if r.Bad || len(r.B) > 0 {
-		return false, x.damaged("directory")
-	}
-	return true, nil
+		whole, err = b.group(e.number, eventType).addFile(x, g, work)
+		return whole, err
+	})
+	return whole, err
 }
 
 // addFile adds the events of a file's group.

@@ -118,6 +118,17 @@ func naive(events []joinEvent, q query.MatchQuery, from, to int64) (out []string
 	return out
 }
 
+// openEmpty opens a set without files, and closes it when the test ends.
+func openEmpty(t testing.TB) *Set {
+	t.Helper()
+	s, err := Open(t.TempDir(), "log", nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
 // TestJoinedFilesAnswerAsBefore: files that became one answer as their events say; a key that
 // has few values is answered without history, as it was.
 func TestJoinedFilesAnswerAsBefore(t *testing.T) {
@@ -126,10 +137,7 @@ func TestJoinedFilesAnswerAsBefore(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		w := &joinWorld{rng: rng, keys: []int{1, 6, 30, 90}[rng.IntN(4)], few: rng.IntN(2) == 0, odd: []int{0, 0, 300}[rng.IntN(3)]}
-		s, err := Open(t.TempDir(), "log", nil, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := openEmpty(t)
 		var events []joinEvent
 		for range 2 + rng.IntN(4) {
 			b, from := NewBuilder(), len(events)
@@ -182,7 +190,6 @@ func TestJoinedFilesAnswerAsBefore(t *testing.T) {
 				lost++
 			}
 		}
-		s.Close()
 	}
 	t.Logf("%d of 40 sets joined; %d answers need history as before, %d now", joinedSets, unread, lost)
 	if joinedSets < 10 || joinedSets > 37 || unread < 50 || lost == 0 {
@@ -194,11 +201,7 @@ func TestJoinedFilesAnswerAsBefore(t *testing.T) {
 // made.
 func TestJoinNeedsAllRecords(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.TempDir(), "log", nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := openEmpty(t)
 	for _, r := range [][2]int64{{0, 10}, {10, 20}, {30, 40}} {
 		b := NewBuilder()
 		b.Add(1, []byte("bought"), r[0], 1, 1, nil)
@@ -222,11 +225,7 @@ func TestJoinNeedsAllRecords(t *testing.T) {
 // TestJoinOfDamagedFile: it is removed, and the others stay.
 func TestJoinOfDamagedFile(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.TempDir(), "log", nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := openEmpty(t)
 	for at := range int64(3) {
 		b := NewBuilder()
 		b.Add(1, []byte("bought"), at, 1, 1, []byte(`{"a":1}`))
@@ -249,11 +248,7 @@ func TestJoinOfDamagedFile(t *testing.T) {
 // overflows is given up as one that was read from history.
 func TestJoinOfTooMuch(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.TempDir(), "log", nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := openEmpty(t)
 	for at := range int64(2) {
 		b := NewBuilder()
 		for i := range 100 {
@@ -287,10 +282,7 @@ func TestJoinOfGivenUpColumns(t *testing.T) {
 		first, second int // different values of 400 bytes, others in the second file
 		joined, kept  bool
 	}{{50, 50, true, true}, {200, 200, true, false}, {200, 50, true, false}, {100, 100, true, false}, {50, 200, false, false}, {0, 200, false, false}} {
-		s, err := Open(t.TempDir(), "log", nil, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := openEmpty(t)
 		for at, values := range []int{c.first, c.second} {
 			b := NewBuilder()
 			b.Add(1, []byte("bought"), int64(at), 1, 1, []byte(`{}`))
@@ -314,17 +306,12 @@ func TestJoinOfGivenUpColumns(t *testing.T) {
 				t.Errorf("%+v: kept: %v, %d events", c, kept, g.rows)
 			}
 		}
-		s.Close()
 	}
 }
 
 // BenchmarkJoin is what a row takes that becomes part of a larger file.
 func BenchmarkJoin(b *testing.B) {
-	s, err := Open(b.TempDir(), "log", nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
+	s := openEmpty(b)
 	const files, rows = 8, 20_000
 	at := int64(0)
 	for range files {

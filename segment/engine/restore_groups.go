@@ -128,8 +128,8 @@ func (r *Restorer) readRow(in *bufio.Reader, block func() ([]byte, error), g *gr
 		next = slot + 1
 	}
 	r.without(ids, next, groupSlots)
-	if ed.changed {
-		r.page.put(g, o, append(ed.row, ed.rest...))
+	if row, changed := ed.result(); changed {
+		r.page.put(g, o, row)
 	}
 	return nil
 }

@@ -82,10 +82,17 @@ func (ed *rowEdit) putBig(slot uint8, big *bigValue, v []byte) {
 
 // finish writes the row, if it changed.
 func (ed *rowEdit) finish() {
+	if row, changed := ed.result(); changed {
+		ed.g.put(ed.o, row)
+	}
+}
+
+// result is the new row, if it changed.
+func (ed *rowEdit) result() (row []byte, changed bool) {
 	if ed.changed {
 		ed.row = append(ed.row, ed.rest...)
-		ed.g.put(ed.o, ed.row)
 	}
+	return ed.row, ed.changed
 }
 
 func boolInt(b bool) int {

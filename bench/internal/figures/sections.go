@@ -122,14 +122,7 @@ func (r *Report) targets() string {
 	var b bytes.Buffer
 	b.WriteString("\n## Targets\n\n| what | measured | target | |\n|---|---|---|---|\n")
 	for _, t := range all {
-		bound, verdict := "at most", "missed"
-		if t.AtLeast {
-			bound = "at least"
-		}
-		if t.Met {
-			verdict = "met"
-		}
-		fmt.Fprintf(&b, "| %s | %.3g | %s %g | %s |\n", t.Name, t.Value, bound, t.Want, verdict)
+		fmt.Fprintf(&b, "| %s | %.3g | %s | %s |\n", t.Name, t.Value, t.Bound(), t.Verdict())
 	}
 	return b.String()
 }

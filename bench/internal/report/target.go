@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -28,6 +29,22 @@ func AtMost(name string, value, want float64) Target {
 	return Target{Name: name, Value: value, Want: want, AtMost: true, Met: value <= want}
 }
 
+// Bound says what value has to be.
+func (t Target) Bound() string {
+	if t.AtLeast {
+		return fmt.Sprintf("at least %g", t.Want)
+	}
+	return fmt.Sprintf("at most %g", t.Want)
+}
+
+// Verdict is "met" or "missed".
+func (t Target) Verdict() string {
+	if t.Met {
+		return "met"
+	}
+	return "missed"
+}
+
 // PrintTargets returns a section with a line for each target.
 func PrintTargets(targets []Target) func(io.Writer) {
 	return func(w io.Writer) {
@@ -35,14 +52,7 @@ func PrintTargets(targets []Target) func(io.Writer) {
 			fmt.Fprintln(w)
 		}
 		for _, t := range targets {
-			verdict, bound := "MET", "at most"
-			if !t.Met {
-				verdict = "MISSED"
-			}
-			if t.AtLeast {
-				bound = "at least"
-			}
-			fmt.Fprintf(w, "%s: %s: %.4g, %s %g\n", verdict, t.Name, t.Value, bound, t.Want)
+			fmt.Fprintf(w, "%s: %s: %.4g, %s\n", strings.ToUpper(t.Verdict()), t.Name, t.Value, t.Bound())
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/musterhq/muster/query"
 )
@@ -18,13 +17,6 @@ func (e *Engine) CopyHistory(ctx context.Context, path string) (bytes int64, err
 	history, here := e.History.Backend.(copier)
 	if !here {
 		return 0, errors.New("history is in ClickHouse, which answers SQL itself: see docs/clickhouse.md")
-	}
-	data, err := filepath.Abs(e.dir)
-	if err != nil {
-		return 0, err
-	}
-	if rel, err := filepath.Rel(data, path); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return 0, fmt.Errorf("%s is in the data directory; name a file elsewhere", path)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return 0, fmt.Errorf("%s is there already; name a new file, or remove it", path)
@@ -37,11 +29,12 @@ func (e *Engine) CopyHistory(ctx context.Context, path string) (bytes int64, err
 		}
 	}
 	// Under its name it is whole: a copy that was interrupted is none.
-	unfinished := path + ".tmp"
-	defer os.Remove(unfinished)
-	if err := os.Remove(unfinished); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	private, err := os.MkdirTemp(filepath.Dir(path), ".muster-history-")
+	if err != nil {
 		return 0, err
 	}
+	defer os.RemoveAll(private)
+	unfinished := filepath.Join(private, HistoryFile)
 	if err := history.CopyTo(ctx, unfinished); err != nil {
 		return 0, err
 	}
