@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/eventlog/logtest"
 )
 
 const denied = "You don't have permission to perform this action"
@@ -72,6 +74,7 @@ func keyPart() part {
 					return nil
 				}
 				files++
+				b = append(b, logtest.Packed(b)...)
 				if bytes.Contains(b, []byte(key)) || bytes.Contains(b, []byte(key[len("svc_live_"):])) {
 					c.Errorf("%s holds the key", path)
 				}

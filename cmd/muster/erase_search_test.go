@@ -17,6 +17,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	_ "github.com/duckdb/duckdb-go/v2" // the driver "duckdb"
+
+	"github.com/musterhq/muster/eventlog/logtest"
 )
 
 // erasedPerson is a person whose every detail occurs nowhere else.
@@ -83,6 +85,9 @@ func readFiles(t *testing.T, dir string) files {
 		}
 		if b, err := os.ReadFile(path); err == nil {
 			out[strings.TrimPrefix(path, dir)] = lower(b)
+			if packed := logtest.Packed(b); len(packed) > 0 {
+				out[strings.TrimPrefix(path, dir)+" (read)"] = lower(packed)
+			}
 		}
 		return nil
 	}))

@@ -3,9 +3,8 @@ package file
 // blockBytes is the size of a block; a larger record gets a block of its own.
 const blockBytes = 256 << 10
 
-// block is a piece of the memory mirror of a partition's newest bytes: batch
-// heads and records as they are on disk, except that neither straddles two
-// blocks. Bytes below durable never change again until the block is recycled,
+// block is a piece of the memory with a partition's newest records, in frames, none
+// of which straddles two blocks. Bytes below durable never change again until the block is recycled,
 // so readers go through them without a lock. All fields belong to
 // partition.mu, except that the bytes of the batch being written belong to the
 // writer.

@@ -65,93 +65,69 @@ func compareSegments(fsys vfs.FS, a, b *segment, damaged bool) error {
 		}
 		defer f.Close()
 		in.reset(f, h.salt, segmentHeaderSize, h.first)
-		in.redacted = list
+		in.knows(list)
 	}
 	if a.header != b.header {
 		return &ForkedError{b.path, b.header.first}
 	}
 	for {
-		_, err := s.record()
-		var end *fault
-		if errors.Is(err, errMark) || errors.Is(err, errSeal) || errors.As(err, &end) {
+		err := s.head()
+		if err == nil {
+			err = s.load()
+		}
+		var bad *fault
+		if errors.Is(err, errMark) || errors.Is(err, errSeal) || errors.As(err, &bad) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		o.next = s.next - 1
-		if s.left == s.batch.records-1 { // the first of its batch
-			head, err := o.peek(batchHeaderSize)
-			if err != nil || len(head) < batchHeaderSize {
-				return err
-			}
-			h, ok := decodeBatchHeader(head, s.salt, s.batchPos)
-			switch {
-			case ok && h.kind == batchRecords && h != s.batch:
-				return &ForkedError{b.path, o.next}
-			case ok && h.kind != batchRecords, !ok && !damaged:
-				return nil // it ends here
-			}
-			o.r += batchHeaderSize
-		}
-		same, sound, err := o.sameFrame(s.buf[s.r-s.size:s.r], s.redacted[o.next], s.batch.body)
-		switch {
-		case err != nil:
+		head, err := o.peek(batchHeaderSize)
+		if err != nil || len(head) < batchHeaderSize {
 			return err
-		case sound && !same:
-			return &ForkedError{b.path, o.next}
-		case !sound && !same && !damaged:
+		}
+		h, ok := decodeBatchHeader(head, s.salt, s.batchPos)
+		switch {
+		case ok && h.records > 0 && h != s.batch:
+			return &ForkedError{b.path, s.next}
+		case ok && h.records == 0, !ok && !damaged:
+			return nil // it ends here
+		}
+		o.r += batchHeaderSize
+		o.batchPos, o.batch, o.next = s.batchPos, s.batch, s.next
+		if err = o.load(); err == nil {
+			err = sameRecords(&s, &o, b.path)
+		}
+		if errors.As(err, &bad) && damaged && o.left > 0 {
+			err = nil // it is passed over
+		}
+		if errors.As(err, &bad) {
 			return nil // a write that was cut off, behind its end
 		}
-		if o.w-o.r < s.size {
-			return nil // the file ends here
+		if err != nil {
+			return err
 		}
-		o.r += s.size
+		s.left, s.next = 0, s.batch.first+int64(s.batch.records)
+		o.left = 0
 	}
 }
 
-// sameFrame compares the record to come with a frame of another file, of which this was
-// redacted. sound is whether it can be read, whatever it is. No frame is larger than body.
-func (s *scanner) sameFrame(frame []byte, r *redacted, body uint32) (same, sound bool, err error) {
-	b, err := s.peek(len(frame))
-	if err != nil || len(b) < frameHeadSize {
-		return false, false, err
-	}
-	if bytes.Equal(b, frame) || sameKept(b, frame, r, s.redacted[s.next]) {
-		return true, true, nil
-	}
-	if _, size := frameHead(b); size != len(frame) {
-		if size > int(body) {
-			return false, false, nil
+// sameRecords compares what is left of the batch that both have loaded, but for what one of
+// them has redacted. Its error is a [*ForkedError], or that of the second.
+func sameRecords(s, o *scanner, path string) error {
+	for s.left > 0 {
+		data, err := s.recordOf()
+		if err != nil {
+			return err
 		}
-		if b, err = s.peek(size); err != nil || len(b) < size {
-			return false, false, err
+		other, err := o.recordOf()
+		if err != nil {
+			return err
 		}
-	}
-	_, sound = s.content(b)
-	return false, sound, nil
-}
-
-// sameKept compares two frames without what one of the redactions replaces, and without the
-// checksum, which covers that.
-func sameKept(a, b []byte, redactions ...*redacted) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	a, b = bytes.Clone(a[:len(a)-4]), bytes.Clone(b[:len(b)-4])
-	redacted := false
-	for _, r := range redactions {
-		if r == nil {
-			continue
-		}
-		redacted = true
-		for _, x := range r.splices {
-			if x.At+x.Len > len(a)-frameHeadSize {
-				return false
-			}
-			clear(a[frameHeadSize+x.At:][:x.Len])
-			clear(b[frameHeadSize+x.At:][:x.Len])
+		offset := s.next - 1
+		if !bytes.Equal(data, other) && !s.redacted.has(s.batch.first, offset) && !o.redacted.has(s.batch.first, offset) {
+			return &ForkedError{path, offset}
 		}
 	}
-	return redacted && bytes.Equal(a, b)
+	return nil
 }

@@ -32,11 +32,13 @@ func TestCompare(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The first segment's record 1, in the frame behind that of record 0.
-	damaged := segmentHeaderSize + 2*batchHeaderSize + 25 + frameOverhead + 20
+	// In the first segment's record 1, and in the last one's first record.
+	one := batchHeaderSize + len(pack(nil, appendFrame(nil, 0, []byte("record 0 of Anna and Bert"))))
+	damaged, damagedLast := segmentHeaderSize+one+batchHeaderSize+20, segmentHeaderSize+batchHeaderSize+20
 	for name, x := range map[string]struct {
 		dir, other []func(*Log)
 		damage     int // a byte of the other's first segment
+		last       int // or of its last one
 		fork       int64
 	}{
 		"equal":                            {fork: -1},
@@ -49,6 +51,7 @@ func TestCompare(t *testing.T) {
 		"other text of a length":           {dir: []func(*Log){add("a", "b", "c")}, other: []func(*Log){add("a", "x", "c")}, fork: 8},
 		"text of another length":           {dir: []func(*Log){add("a", "b", "c")}, other: []func(*Log){add("a", "xyz", "c")}, fork: 8},
 		"also where the other is damaged":  {dir: []func(*Log){add("a", "b")}, other: []func(*Log){add("a", "x")}, damage: damaged, fork: 8},
+		"behind damage":                    {dir: []func(*Log){add("a", "b")}, other: []func(*Log){add("a", "x")}, last: damagedLast, fork: 8},
 		"also where the other is redacted": {dir: []func(*Log){add("a", "b")}, other: []func(*Log){add("a", "x"), redact}, fork: 8},
 		"in another segment":               {dir: []func(*Log){add("a"), roll, add("b")}, other: []func(*Log){add("a"), roll, add("b")}, fork: 8},
 	} {
@@ -68,13 +71,16 @@ func TestCompare(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		first := "other/p0/" + segmentName(0)
-		if x.damage > 0 {
-			b := snapshot(t, fsys, "other")[first]
-			b[x.damage] ^= 1
-			writeFile(t, fsys, first, b)
+		isDamaged := map[string]bool{}
+		for path, at := range map[string]int{"other/p0/" + segmentName(0): x.damage, "other/p0/" + segmentName(6): x.last} {
+			if at > 0 {
+				b := snapshot(t, fsys, "other")[path]
+				b[at] ^= 1
+				writeFile(t, fsys, path, b)
+				isDamaged[path] = true
+			}
 		}
-		err := Compare(fsys, "log", "other", 0, map[string]bool{first: x.damage > 0})
+		err := Compare(fsys, "log", "other", 0, isDamaged)
 		var forked *ForkedError
 		if !errors.As(err, &forked) {
 			forked = &ForkedError{Offset: -1}

@@ -60,7 +60,7 @@ func damageLog(t *testing.T, how stage) (files map[string][]byte, start int64, w
 		t.Fatalf("start %d, %d segments: not the log this test needs", start, len(p.mu.segments))
 	}
 	lastBatch = 5
-	put(lastBatch, 200)
+	put(lastBatch, 190)
 	switch how {
 	case closed:
 		if err := l.Close(); err != nil {
@@ -293,17 +293,18 @@ func TestMissingFiles(t *testing.T) {
 // counts as durable; the fsync alone would say yes to nothing.
 func TestUnmarkedBatchIsWrittenAgainL1(t *testing.T) {
 	t.Parallel()
-	files, _, want, lastBatch := damageLog(t, unmarked)
+	files, start, want, lastBatch := damageLog(t, unmarked)
 	mem := restore(t, files)
 	rec := &recorder{FS: mem}
 	_, got, err := inspect(rec)
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%d records, %v", len(got), err)
 	}
-	size := batchHeaderSize
-	for _, r := range want[len(want)-lastBatch:] {
-		size += len(r) + frameOverhead
+	var records []byte
+	for i, r := range want[len(want)-lastBatch:] {
+		records = appendFrame(records, start+int64(len(want)-lastBatch+i), r)
 	}
+	size := batchHeaderSize + len(pack(nil, records))
 	var last string
 	for n := range files {
 		if strings.HasSuffix(n, ".log") && n > last {

@@ -7,14 +7,14 @@
 //	p0/start                      offset of the oldest segment kept (after a trim)
 //	p0/00000000000000000000.log   segment: records from the offset in its name
 //	p0/00000000000000000000.redacted
-//	                              what stands in the place of bytes redacted in it
+//	                              what stands in the place of batches redacted in it
 //
 // A partition has one writer goroutine. It takes every record that waits (up
-// to a few MiB), writes them as one batch and makes them durable with one
+// to a few MiB), writes them as one batch, compressed, and makes them durable with one
 // fsync; the next batch gathers meanwhile. Records wait, and stay for readers
-// after they are durable, in a chain of memory blocks that mirrors the bytes
-// on disk: a reader at the tail is fed from the chain, a reader that lags
-// reads the file. A record is handed to a reader only after its fsync.
+// after they are durable, in a chain of memory blocks: a reader at the tail is fed
+// from the chain, a reader that lags reads the file. A record is handed to a reader
+// only after its fsync.
 //
 // The bytes are described in docs/formats.md.
 //
@@ -49,18 +49,16 @@
 //
 // # Redaction
 //
-// Redact takes bytes out of records of segments that are no longer written. What
-// is to be read in their place is made durable first, in a file beside the segment
-// (the sidecar, replaced whole): with its name the new content holds, which is
-// composed of the bytes that are kept and those in the sidecar, and has a checksum
-// there. Then the bytes are overwritten with zeros where they stand, the bytes
-// around them are not changed. So a crash at any instant leaves the record as it
-// was, or as it is to be, however much of it was overwritten. An empty file
+// Redact takes bytes out of records of segments that are no longer written. The batches
+// that they are in are made again without these bytes, and made durable first, in a file
+// beside the segment (the sidecar, replaced whole), which is read in their place. Then their
+// bytes are overwritten where they stand, but for their heads. So a crash at any instant
+// leaves a record as it was, or as it is to be, however much was overwritten. An empty file
 // (.redacting) is there from before until all is overwritten: start-up and the next
 // redaction overwrite again what the sidecar lists.
 //
-// A record with bytes taken out ends with another checksum than a whole one, so
-// that a sidecar that is missing is noticed and named.
+// What is left of a batch says by what it was replaced, so that a sidecar that is missing is
+// noticed and named, and one that was replaced since a reader looked at it is looked at again.
 //
 // # Limits
 //

@@ -39,7 +39,7 @@ func encodeEnd(partition int, logID uint64, n noted) []byte {
 	b := make([]byte, endBytes)
 	copy(b, endMagic[:])
 	le := binary.LittleEndian
-	le.PutUint32(b[8:], formatVersion)
+	le.PutUint32(b[8:], smallVersion)
 	le.PutUint32(b[12:], uint32(partition))
 	le.PutUint64(b[16:], logID)
 	le.PutUint64(b[24:], uint64(n.next))
@@ -53,7 +53,7 @@ func encodeEnd(partition int, logID uint64, n noted) []byte {
 func decodeEnd(b []byte, partition int, logID uint64) (n noted, ok bool) {
 	le := binary.LittleEndian
 	if len(b) != endBytes || [8]byte(b[:8]) != endMagic || le.Uint32(b[44:]) != checksum(b[:44]) ||
-		le.Uint32(b[8:]) != formatVersion || le.Uint32(b[12:]) != uint32(partition) || le.Uint64(b[16:]) != logID {
+		le.Uint32(b[8:]) != smallVersion || le.Uint32(b[12:]) != uint32(partition) || le.Uint64(b[16:]) != logID {
 		return noted{}, false
 	}
 	n = noted{next: int64(le.Uint64(b[24:])), start: int64(le.Uint64(b[32:]))}

@@ -5,13 +5,18 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 )
 
 // The layouts here are those of docs/formats.md, "Event log". All integers are
 // little-endian.
 
 const (
-	formatVersion = 1
+	// packedVersion is that of segments and sidecars. Segments of rawVersion hold their
+	// records as they are; none is begun any more. smallVersion is that of the small files.
+	packedVersion = 2
+	rawVersion    = 1
+	smallVersion  = 1
 
 	segmentHeaderSize = 64
 	batchHeaderSize   = 48
@@ -38,17 +43,20 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 type batchKind uint8
 
 const (
-	// batchRecords is followed by records.
+	// batchRecords is followed by records as they are. Only segments of version 1 have it.
 	batchRecords batchKind = 1
 	// batchMark says that all before it is durable; the next batch overwrites
 	// it.
 	batchMark batchKind = 2
 	// batchSeal ends a segment whose successor exists.
 	batchSeal batchKind = 3
+	// batchPacked is followed by records that are compressed as a whole, see pack.go.
+	batchPacked batchKind = 4
 )
 
 // segmentHeader is the first 64 bytes of a segment file.
 type segmentHeader struct {
+	version   uint32
 	partition int
 	// first is the offset of the segment's first record, prev that of the
 	// segment before it (its own for the very first segment).
@@ -63,7 +71,7 @@ func (h *segmentHeader) encode() []byte {
 	b := make([]byte, segmentHeaderSize)
 	copy(b, segmentMagic[:])
 	le := binary.LittleEndian
-	le.PutUint32(b[8:], formatVersion)
+	le.PutUint32(b[8:], h.version)
 	le.PutUint32(b[12:], uint32(h.partition))
 	le.PutUint64(b[16:], uint64(h.first))
 	le.PutUint64(b[24:], uint64(h.prev))
@@ -83,8 +91,10 @@ func decodeSegmentHeader(b []byte) (h segmentHeader, reason string) {
 		return h, "no segment header"
 	case le.Uint32(b[60:]) != checksum(b[:60]):
 		return h, "checksum of the segment header does not match"
-	case le.Uint32(b[8:]) != formatVersion:
-		return h, fmt.Sprintf("format version %d, this build reads version %d", le.Uint32(b[8:]), formatVersion)
+	}
+	h.version = le.Uint32(b[8:])
+	if h.version != rawVersion && h.version != packedVersion {
+		return h, fmt.Sprintf("format version %d, this build reads versions %d and %d", h.version, rawVersion, packedVersion)
 	}
 	h.partition = int(le.Uint32(b[12:]))
 	h.first = int64(le.Uint64(b[16:]))
@@ -100,10 +110,11 @@ type batchHeader struct {
 	// first is the offset of the batch's first record; for a mark or a seal
 	// the offset of the next record there will be.
 	first int64
-	// body is the length in bytes of the records behind the head.
+	// body is the length in bytes of what is behind the head, up to the next one.
 	body uint32
-	// records is their number.
-	records uint32
+	// records is the number of records, unpacked their length in bytes: that of body where
+	// they are not packed.
+	records, unpacked uint32
 }
 
 // encode writes the head for byte position pos of the segment with this salt.
@@ -117,6 +128,9 @@ func (h *batchHeader) encode(b []byte, salt uint64, pos int64) {
 	le.PutUint32(b[32:], h.body)
 	le.PutUint32(b[36:], h.records)
 	le.PutUint32(b[40:], 0)
+	if h.kind == batchPacked {
+		le.PutUint32(b[40:], h.unpacked)
+	}
 	le.PutUint32(b[44:], checksum(b[:44]))
 }
 
@@ -139,6 +153,10 @@ func decodeBatchHeader(b []byte, salt uint64, pos int64) (h batchHeader, ok bool
 	h.first = int64(le.Uint64(b[24:]))
 	h.body = le.Uint32(b[32:])
 	h.records = le.Uint32(b[36:])
+	h.unpacked = h.body
+	if h.kind == batchPacked {
+		h.unpacked = le.Uint32(b[40:])
+	}
 	return h, true
 }
 
@@ -149,9 +167,12 @@ func (h *batchHeader) check(next int64) string {
 		return fmt.Sprintf("batch starts at offset %d, expected %d", h.first, next)
 	}
 	switch h.kind {
-	case batchRecords:
-		if h.records == 0 || uint64(h.body) < uint64(h.records)*frameOverhead {
-			return fmt.Sprintf("batch of %d records in %d bytes", h.records, h.body)
+	case batchRecords, batchPacked:
+		if h.records == 0 || uint64(h.unpacked) < uint64(h.records)*frameOverhead || h.unpacked > maxUnpacked {
+			return fmt.Sprintf("batch of %d records in %d bytes", h.records, h.unpacked)
+		}
+		if h.kind == batchPacked && (h.body <= packOverhead || uint64(h.body) > uint64(maxPacked(int(h.unpacked)))) {
+			return fmt.Sprintf("batch of %d bytes packed in %d", h.unpacked, h.body)
 		}
 	case batchMark, batchSeal:
 		if h.records != 0 || h.body != 0 {
@@ -173,6 +194,13 @@ func putFrame(b []byte, offset int64, data []byte) int {
 	end := frameHeadSize + len(data)
 	le.PutUint32(b[end:], checksum(b[:end]))
 	return end + 4
+}
+
+// appendFrame is putFrame at the end of b.
+func appendFrame(b []byte, offset int64, data []byte) []byte {
+	begin := len(b)
+	b = slices.Grow(b, len(data)+frameOverhead)
+	return b[:begin+putFrame(b[begin:cap(b)], offset, data)]
 }
 
 // frameAt returns the record at the start of b, which must be whole.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -197,7 +196,7 @@ func TestFullDiskUnderway(t *testing.T) {
 	for a := range appenders {
 		working.Go(func() {
 			for i := range each {
-				data := fmt.Sprintf("%d-%d-%s", a, i, strings.Repeat("x", i%700))
+				data := fmt.Sprintf("%d-%d-%s", a, i, payload(int64(a*each+i), i%700))
 				off, err := l.Append(context.Background(), 0, []byte(data))
 				clock.Add(int64(noSpacePause / 50))
 				mu.Lock()

@@ -15,20 +15,21 @@ const (
 	fuzzSalt  = 0x99aabbccddeeff00
 )
 
-// fuzzSegment makes a whole segment of a few batches.
-func fuzzSegment() []byte {
-	h := segmentHeader{salt: fuzzSalt, logID: fuzzLogID}
+// fuzzSegment makes a whole segment of a few batches, of either version.
+func fuzzSegment(version uint32) []byte {
+	h := segmentHeader{version: version, salt: fuzzSalt, logID: fuzzLogID}
 	b := h.encode()
 	next := int64(0)
 	for _, sizes := range [][]int{{3}, {0, 40, 7}, {300}} {
 		var body []byte
 		head := batchHeader{kind: batchRecords, first: next, records: uint32(len(sizes))}
 		for _, n := range sizes {
-			data := payload(next, n)
-			frame := make([]byte, len(data)+frameOverhead)
-			putFrame(frame, next, data)
-			body = append(body, frame...)
+			body = appendFrame(body, next, payload(next, n))
 			next++
+		}
+		if version == packedVersion {
+			head.kind, head.unpacked = batchPacked, uint32(len(body))
+			body = pack(nil, body)
 		}
 		head.body = uint32(len(body))
 		b = appendHead(b, head)
@@ -58,6 +59,9 @@ func repair(b []byte) {
 		body := int(le.Uint32(head[32:]))
 		pos += batchHeaderSize
 		end := pos + body
+		if le.Uint32(head[4:]) == uint32(batchPacked) && body > packOverhead && end <= len(b) {
+			le.PutUint32(b[end-packOverhead:], checksum(b[pos:end-packOverhead]))
+		}
 		for at := pos; at < end && len(b)-at >= frameOverhead; {
 			n := int(le.Uint32(b[at:])) + frameHeadSize
 			if n < 0 || n > len(b)-at-4 {
@@ -77,11 +81,15 @@ func repair(b []byte) {
 // Next answer with records or an error, never with a panic; what a log that
 // opened holds, it still holds after another start.
 func FuzzOpenSegment(f *testing.F) {
-	whole := fuzzSegment()
+	whole := fuzzSegment(packedVersion)
 	f.Add(whole, false)
+	f.Add(whole, true)
+	f.Add(fuzzSegment(rawVersion), false)
+	f.Add(fuzzSegment(rawVersion), true)
 	f.Add(appendHead(bytes.Clone(whole), batchHeader{kind: batchMark, first: 5}), false)
 	f.Add(appendHead(bytes.Clone(whole), batchHeader{kind: batchSeal, first: 5}), false)
 	f.Add(appendHead(bytes.Clone(whole), batchHeader{kind: batchRecords, first: 5, body: 1 << 31, records: 9}), false)
+	f.Add(appendHead(bytes.Clone(whole), batchHeader{kind: batchPacked, first: 5, body: 9, records: 9, unpacked: 1 << 29}), false)
 	f.Add(append(bytes.Clone(whole), make([]byte, 700)...), true)
 	f.Add(whole[:len(whole)-9], false)
 	f.Add(whole[:segmentHeaderSize], true)

@@ -138,8 +138,9 @@ func (p *partition) linkSidecars(dir string, end int64, out []Linked) ([]Linked,
 			return nil, err
 		}
 		// Of the segment that was written then, the copy lacks the records since.
-		maps.DeleteFunc(list, func(offset int64, _ *redacted) bool { return offset >= end })
-		if len(list) == 0 {
+		maps.DeleteFunc(list.batches, func(first int64, _ *replaced) bool { return first >= end })
+		maps.DeleteFunc(list.records, func(offset int64, _ *redacted) bool { return offset >= end })
+		if list.empty() {
 			continue
 		}
 		for suffix, b := range map[string][]byte{redactedSuffix: encodeSidecar(&then.header, list), redactingSuffix: nil} {
@@ -164,17 +165,17 @@ func (p *partition) linkSidecars(dir string, end int64, out []Linked) ([]Linked,
 // as it was then.
 func (p *partition) redactedSince(now, then *segment) (list sidecar, pending bool, err error) {
 	if list, err = readSidecar(p.log.opts.FS, now); err != nil {
-		return nil, false, err
+		return list, false, err
 	}
 	before, err := readSidecar(p.log.opts.FS, then)
 	if err != nil {
-		return nil, false, err
+		return list, false, err
 	}
-	if list == nil {
+	if list.empty() {
 		return before, true, nil
 	}
 	if pending, err = p.redacting(now); err != nil {
-		return nil, false, err
+		return list, false, err
 	}
 	same := bytes.Equal(encodeSidecar(&now.header, list), encodeSidecar(&now.header, before))
 	return list, pending || !same, nil

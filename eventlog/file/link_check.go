@@ -89,7 +89,7 @@ func (p *partition) checkLinked(fsys throttledFS, path string, first, next, size
 	s.lookUp, s.endLook = func() (sidecar, error) {
 		p.redactMu.RLock()
 		list, err := readSidecar(p.log.opts.FS, live)
-		if err == nil && list == nil { // it was trimmed meanwhile
+		if err == nil && list.empty() { // it was trimmed meanwhile
 			list, err = readSidecar(p.log.opts.FS, linked)
 		}
 		return list, err

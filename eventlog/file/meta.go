@@ -46,7 +46,7 @@ func (s *small) encode() []byte {
 	b := make([]byte, smallBytes)
 	copy(b, s.magic[:])
 	le := binary.LittleEndian
-	le.PutUint32(b[8:], formatVersion)
+	le.PutUint32(b[8:], smallVersion)
 	le.PutUint32(b[12:], s.number)
 	le.PutUint64(b[16:], s.value)
 	le.PutUint32(b[24:], s.flags)
@@ -63,8 +63,8 @@ func decodeSmall(b []byte, magic [8]byte) (s small, reason string) {
 		return s, "unknown magic"
 	case le.Uint32(b[28:]) != checksum(b[:28]):
 		return s, "checksum does not match"
-	case le.Uint32(b[8:]) != formatVersion:
-		return s, fmt.Sprintf("format version %d, this build reads version %d", le.Uint32(b[8:]), formatVersion)
+	case le.Uint32(b[8:]) != smallVersion:
+		return s, fmt.Sprintf("format version %d, this build reads version %d", le.Uint32(b[8:]), smallVersion)
 	}
 	return small{magic: magic, number: le.Uint32(b[12:]), value: le.Uint64(b[16:]), flags: le.Uint32(b[24:])}, ""
 }

@@ -117,14 +117,13 @@ func (s *segment) seek(offset int64) indexEntry {
 // batch is what one write and one fsync make durable. Guarded by partition.mu
 // while it is queued; then it belongs to the writer.
 type batch struct {
-	// Its bytes begin at start of block first and end at end of block last,
-	// head included.
+	// Its records begin at start of block first and end at end of block last.
 	first, last *block
 	start, end  int
 	// offset is that of its first record.
 	offset  int64
 	records int
-	// body is the length of the records without the head.
+	// body is the length of the records with their frames.
 	body    int
 	waiters *waiter
 	next    *batch
@@ -216,10 +215,8 @@ func (p *partition) newBatch(size int) *batch {
 	} else {
 		b = new(batch)
 	}
-	// The head goes into the block of the first record.
-	blk := p.room(batchHeaderSize + size)
+	blk := p.room(size)
 	b.first, b.start = blk, blk.n
-	blk.n += batchHeaderSize
 	b.offset = p.mu.next
 	if p.mu.queueTail == nil {
 		p.mu.queueHead = b
@@ -288,7 +285,7 @@ func (p *partition) create(first, prev int64) (vfs.File, *segment, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h := segmentHeader{partition: p.id, first: first, prev: prev, salt: salt, logID: p.log.id}
+	h := segmentHeader{version: packedVersion, partition: p.id, first: first, prev: prev, salt: salt, logID: p.log.id}
 	path := p.segmentPath(first)
 	if _, err := fsys.Stat(path); err == nil {
 		return nil, nil, fmt.Errorf("create segment %s: it exists", path)

@@ -104,10 +104,6 @@ func (r *Reader) Close() error {
 // fromMemory returns the next record of the view.
 func (r *Reader) fromMemory() (eventlog.Entry, bool) {
 	for len(r.view) > 0 {
-		if isBatchHead(r.view) {
-			r.view = r.view[batchHeaderSize:]
-			continue
-		}
 		offset, data, size := frameAt(r.view)
 		r.view = r.view[size:]
 		// Behind the place where the reader came into the block.

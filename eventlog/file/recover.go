@@ -100,6 +100,10 @@ func (p *partition) recover() error {
 		}
 	}
 	p.found = found{}
+	if p.w.seg.header.version != packedVersion {
+		// Batches are written packed, which the builds that made the file do not read.
+		p.rollNext.Store(true)
+	}
 	return p.finishRedactions()
 }
 

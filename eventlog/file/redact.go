@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -75,45 +74,29 @@ func (p *partition) redactSegment(seg *segment, end int64, list []eventlog.Redac
 	if err != nil {
 		return err
 	}
-	now := sidecar{}
-	maps.Copy(now, have)
-	at := map[int64]frame{}
-	for _, r := range list {
-		at[r.Offset] = frame{}
-	}
-	f, err := p.findFrames(seg, have, at, func(offset int64, length int, data []byte) error {
-		i, _ := slices.BinarySearchFunc(list, offset, func(r eventlog.Redaction, o int64) int { return int(r.Offset - o) })
-		text, ok := list[i].Apply(nil, data)
-		if !ok {
-			return fmt.Errorf("the redaction of offset %d does not fit its record of %d bytes", offset, len(data))
-		}
-		var old []eventlog.Splice
-		if x := have[offset]; x != nil {
-			old = x.splices
-		}
-		now[offset] = &redacted{splices: resplice(length, old, list[i].Splices), sum: checksum(text)}
-		return nil
-	})
+	undone, err := p.redacting(seg)
 	if err != nil {
 		return err
 	}
-	undone, err := p.redacting(seg)
-	if err == nil {
-		err = p.writeSidecar(seg, now)
-	}
+	f, err := p.log.opts.FS.OpenReadWrite(seg.path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return errors.Join(err, f.Close())
+		return err
 	}
-	p.mu.Lock()
-	p.mu.chain.forget(end)
-	p.mu.Unlock()
-	if undone {
-		if err := f.Close(); err != nil {
-			return err
+	now, at, err := replaceBatches(f, seg, have, list)
+	if err == nil && len(at) > 0 {
+		if err = p.writeSidecar(seg, now); err == nil {
+			p.mu.Lock()
+			p.mu.chain.forget(end)
+			p.mu.Unlock()
 		}
-		return p.finishRedaction(seg, now)
 	}
-	return errors.Join(p.carryOut(seg, f, now, at), f.Close())
+	if err == nil && undone {
+		at, err = placesOf(f, seg, now)
+	}
+	if err == nil {
+		err = p.carryOut(seg, f, now, at)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // redacting reports whether a redaction of the segment was not ended.
@@ -125,44 +108,29 @@ func (p *partition) redacting(seg *segment) (bool, error) {
 	return err == nil, err
 }
 
-// frame is where a record stands in its segment: its first byte, and its length
-// with its frame.
-type frame struct {
+// place is where a batch stands in its segment: the first byte behind its head, and its
+// length from there.
+type place struct {
 	pos  int64
 	size int
 }
 
-// findFrames finds the records that at names, and calls fn for each with its length
-// as it was appended and as it is read. The file is open then; the caller closes it.
-func (p *partition) findFrames(seg *segment, have sidecar, at map[int64]frame, fn func(offset int64, length int, data []byte) error) (vfs.File, error) {
-	f, err := p.log.opts.FS.OpenReadWrite(seg.path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return nil, err
-	}
+// eachBatch calls fn behind the head of each batch of a segment that is no longer written, up
+// to the last one that is wanted. fn may read the batch's records.
+func eachBatch(f vfs.File, seg *segment, have sidecar, last int64, fn func(s *scanner) error) error {
 	var s scanner
 	s.reset(f, seg.header.salt, segmentHeaderSize, seg.header.first)
-	s.redacted = have
-	for missing := len(at); missing > 0; {
-		var data []byte
-		data, err = s.record()
-		if err != nil {
+	s.knows(have)
+	var err error
+	for err == nil && s.next <= last {
+		if err = s.head(); err != nil {
 			break
 		}
-		offset := s.next - 1
-		if _, wanted := at[offset]; !wanted {
-			continue
-		}
-		missing--
-		x := frame{pos: s.pos() - int64(s.size), size: s.size}
-		at[offset] = x
-		if err = fn(offset, x.size-frameOverhead, data); err != nil {
-			break
+		before := s.next
+		if err = fn(&s); err == nil && s.next == before {
+			s.skip()
 		}
 	}
-	if err == nil {
-		return f, nil
-	}
-	f.Close()
 	var flt *fault
 	switch {
 	case errors.Is(err, errMark) || errors.Is(err, errSeal):
@@ -170,14 +138,90 @@ func (p *partition) findFrames(seg *segment, have sidecar, at map[int64]frame, f
 	case errors.As(err, &flt):
 		err = &eventlog.CorruptError{File: seg.path, Position: flt.pos, Offset: s.next, Reason: flt.reason}
 	}
-	return nil, err
+	return err
 }
 
-// carryOut overwrites what the sidecar lists of the records in at, and notes that
-// all of it is done.
-func (p *partition) carryOut(seg *segment, f vfs.File, list sidecar, at map[int64]frame) error {
-	for _, offset := range slices.Sorted(maps.Keys(at)) {
-		if err := overwrite(f, at[offset], list[offset].splices); err != nil {
+// replaceBatches makes what is to stand beside the segment instead of what stands there now:
+// with the list carried out, and in the place of records the batches that they are in. It
+// returns where the batches stand whose bytes are to go.
+func replaceBatches(f vfs.File, seg *segment, have sidecar, list []eventlog.Redaction) (now sidecar, at map[int64]place, err error) {
+	now, at = sidecar{batches: map[int64]*replaced{}}, map[int64]place{}
+	maps.Copy(now.batches, have.batches)
+	// wanted are the offsets of records that are to be replaced, in order.
+	wanted := slices.Sorted(maps.Keys(have.records))
+	for _, r := range list {
+		wanted = append(wanted, r.Offset)
+	}
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	if len(wanted) == 0 {
+		return now, at, nil
+	}
+	err = eachBatch(f, seg, have, wanted[len(wanted)-1], func(s *scanner) error {
+		first, end := s.next, s.next+int64(s.batch.records)
+		from, _ := slices.BinarySearch(wanted, first)
+		to, _ := slices.BinarySearch(wanted, end)
+		if from == to {
+			return nil
+		}
+		at[first] = place{s.pos(), int(s.batch.body)}
+		x := &replaced{records: s.batch.records}
+		for _, offset := range wanted[from:to] {
+			x.redacted = append(x.redacted, uint32(offset-first))
+		}
+		if old := have.batches[first]; old != nil {
+			x.redacted = slices.Compact(slices.Sorted(slices.Values(append(x.redacted, old.redacted...))))
+		}
+		if err := s.load(); err != nil {
+			return err
+		}
+		var records []byte
+		for s.next < end {
+			data, err := s.recordOf()
+			if err != nil {
+				return err
+			}
+			offset := s.next - 1
+			if i, ok := slices.BinarySearchFunc(list, offset, func(r eventlog.Redaction, o int64) int { return int(r.Offset - o) }); ok {
+				text, ok := list[i].Apply(nil, data)
+				if !ok {
+					return fmt.Errorf("the redaction of offset %d does not fit its record of %d bytes", offset, len(data))
+				}
+				data = text
+			}
+			records = appendFrame(records, offset, data)
+		}
+		if len(records) > maxUnpacked {
+			return fmt.Errorf("the redaction makes %d bytes of the records from offset %d on, the most is %d", len(records), first, maxUnpacked)
+		}
+		x.unpacked, x.packed = uint32(len(records)), pack(nil, records)
+		now.batches[first] = x
+		return nil
+	})
+	return now, at, err
+}
+
+// placesOf finds all batches that the sidecar has.
+func placesOf(f vfs.File, seg *segment, list sidecar) (map[int64]place, error) {
+	at := map[int64]place{}
+	if len(list.batches) == 0 {
+		return at, nil
+	}
+	err := eachBatch(f, seg, list, slices.Max(slices.Collect(maps.Keys(list.batches))), func(s *scanner) error {
+		if list.batches[s.next] != nil {
+			at[s.next] = place{s.pos(), int(s.batch.body)}
+		}
+		return nil
+	})
+	return at, err
+}
+
+// carryOut overwrites the batches in at that the sidecar replaces, and notes that all of it
+// is done.
+func (p *partition) carryOut(seg *segment, f vfs.File, list sidecar, at map[int64]place) error {
+	for _, first := range slices.Sorted(maps.Keys(at)) {
+		x := at[first]
+		if _, err := f.WriteAt(tombstone(x.size, list.batches[first].sum()), x.pos); err != nil {
 			return err
 		}
 	}
@@ -191,26 +235,6 @@ func (p *partition) carryOut(seg *segment, f vfs.File, list sidecar, at map[int6
 	return syncDir(fsys, p.dir)
 }
 
-// overwrite puts zeros in the place of what the splices replace. The bytes that are
-// kept are written as they are, so that a write that is torn leaves them.
-func overwrite(f vfs.File, at frame, splices []eventlog.Splice) error {
-	b := make([]byte, at.size)
-	if n, err := f.ReadAt(b, at.pos); n < len(b) {
-		return err
-	}
-	for _, s := range splices {
-		clear(b[frameHeadSize+s.At:][:s.Len])
-	}
-	end := at.size - 4
-	binary.LittleEndian.PutUint32(b[end:], checksum(b[:end])^redactedMask)
-	from := end
-	if len(splices) > 0 {
-		from = min(from, frameHeadSize+splices[0].At)
-	}
-	_, err := f.WriteAt(b[from:], at.pos+int64(from))
-	return err
-}
-
 // finishRedactions carries out what a crash or a failure has left undone.
 func (p *partition) finishRedactions() error {
 	for _, seg := range p.mu.segments {
@@ -221,29 +245,12 @@ func (p *partition) finishRedactions() error {
 		if !undone {
 			continue
 		}
-		list, err := readSidecar(p.log.opts.FS, seg)
-		if err != nil {
-			return err
-		}
-		p.log.opts.Logger.Info("ending a redaction that was interrupted", "file", seg.path, "records", len(list))
-		if err := p.finishRedaction(seg, list); err != nil {
+		p.log.opts.Logger.Info("ending a redaction that was interrupted", "file", seg.path)
+		if err := p.redactSegment(seg, seg.header.first, nil); err != nil { // no more than is begun
 			return fmt.Errorf("end the redaction of %s: %w", seg.path, err)
 		}
 	}
 	return nil
-}
-
-// finishRedaction overwrites all that the sidecar lists.
-func (p *partition) finishRedaction(seg *segment, list sidecar) error {
-	at := map[int64]frame{}
-	for offset := range list {
-		at[offset] = frame{}
-	}
-	f, err := p.findFrames(seg, list, at, func(int64, int, []byte) error { return nil })
-	if err != nil {
-		return err
-	}
-	return errors.Join(p.carryOut(seg, f, list, at), f.Close())
 }
 
 // sidecarOf returns what a reader of the segment looks up redactions with, and what

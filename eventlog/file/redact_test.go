@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/eventlog/logtest"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -31,32 +32,6 @@ func randomSplices(rng *rand.Rand, n int) (out []eventlog.Splice) {
 		out = append(out, s)
 	}
 	return out
-}
-
-// TestSplicesOfSplices: splices upon splices have the effect of both, and keep
-// what both keep.
-func TestSplicesOfSplices(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
-		orig := []byte("abcdefghijklmnopqrstuvwxyz0123456789")[:rng.IntN(37)]
-		var have []eventlog.Splice
-		now := orig
-		for range 1 + rng.IntN(4) {
-			add := eventlog.Redaction{Splices: randomSplices(rng, len(now))}
-			want, ok := add.Apply(nil, now)
-			if !ok {
-				t.Fatalf("%+v does not fit %q", add, now)
-			}
-			have = resplice(len(orig), have, add.Splices)
-			x := eventlog.Redaction{Splices: have}
-			got, ok := x.Apply(nil, orig)
-			if !ok || !bytes.Equal(got, want) {
-				t.Fatalf("%q, then %+v: got %q, want %q of %+v", now, add, got, want, have)
-			}
-			now = want
-		}
-	}
 }
 
 // redactLog is a log of two closed segments, of three records each, and an open one.
@@ -102,9 +77,10 @@ func readRecords(t *testing.T, l *Log) (out []string) {
 
 // anna takes the name out of a record.
 func anna(offset int64) eventlog.Redaction {
-	return eventlog.Redaction{Offset: offset, Splices: []eventlog.Splice{{At: len("record 0 of "), Len: len("Anna"), New: []byte("somebody")}}}
+	return eventlog.Redaction{Offset: offset, Splices: []eventlog.Splice{{At: len(fmt.Sprintf("record %d of ", offset)), Len: len("Anna"), New: []byte("somebody")}}}
 }
 
+// inFiles counts how often a text is in the files of the first partition, as it is or packed.
 func inFiles(t *testing.T, fsys vfs.FS, what string) (in []string) {
 	t.Helper()
 	names, err := fsys.List("log/p0")
@@ -117,7 +93,7 @@ func inFiles(t *testing.T, fsys vfs.FS, what string) (in []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(string(b), what); n > 0 {
+		if n := max(strings.Count(string(b), what), bytes.Count(logtest.Packed(b), []byte(what))); n > 0 {
 			in = append(in, fmt.Sprintf("%s: %d", name, n))
 		}
 	}
@@ -298,12 +274,58 @@ func TestReaderOfATrimmedRedaction(t *testing.T) {
 	}
 }
 
+// TestReplacedAgain: a reader that knows what a batch was replaced by reads that without looking
+// again, and what replaced it since once it was replaced again.
+func TestReplacedAgain(t *testing.T) {
+	t.Parallel()
+	fsys := vfs.NewMem()
+	l := redactLog(t, fsys)
+	defer l.Close()
+	seg := l.partitions[0].mu.segments[0]
+	f, err := fsys.Open(seg.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	redact := func(r eventlog.Redaction) sidecar {
+		t.Helper()
+		if err := l.Redact(t.Context(), 0, []eventlog.Redaction{r}); err != nil {
+			t.Fatal(err)
+		}
+		list, err := readSidecar(fsys, seg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	known := redact(anna(1))
+	again := eventlog.Redaction{Offset: 1, Splices: []eventlog.Splice{{At: 12, Len: 8, New: []byte("nobody")}}}
+	for looks, want := range []string{"record 1 of somebody and Bert", "record 1 of nobody and Bert"} {
+		looked := 0
+		var s scanner
+		s.reset(f, seg.header.salt, segmentHeaderSize, 0)
+		s.knows(known)
+		s.lookUp = func() (sidecar, error) { looked++; return readSidecar(fsys, seg) }
+		_, err0 := s.record()
+		data, err1 := s.record()
+		if err := errors.Join(err0, err1); err != nil || string(data) != want || looked != looks {
+			t.Errorf("%q after %d looks, %v; want %q after %d", data, looked, err, want, looks)
+		}
+		redact(again)
+		again.Splices[0].Len = len("nobody")
+	}
+}
+
 // FuzzSidecar: no bytes make reading a sidecar fail otherwise than by a reason, and
 // what is read is written as it was.
 func FuzzSidecar(f *testing.F) {
 	h := segmentHeader{partition: 1, first: 5, prev: 5, salt: 7, logID: 9}
 	f.Add(encodeSidecar(&h, sidecar{}))
-	f.Add(encodeSidecar(&h, sidecar{5: {sum: 3}, 8: {splices: []eventlog.Splice{{At: 1, Len: 2, New: []byte("x")}, {At: 9}}, sum: 1}}))
+	f.Add(encodeSidecar(&h, sidecar{records: map[int64]*redacted{5: {sum: 3}, 8: {splices: []eventlog.Splice{{At: 1, Len: 2, New: []byte("x")}, {At: 9}}, sum: 1}}}))
+	f.Add(encodeSidecar(&h, sidecar{batches: map[int64]*replaced{
+		5: {records: 2, unpacked: 36, redacted: []uint32{1}, packed: pack(nil, []byte("frames"))},
+		9: {records: 1, unpacked: 20, packed: pack(nil, nil)},
+	}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, reason := decodeSidecar(b, &h)
 		if reason == "" && !bytes.Equal(encodeSidecar(&h, list), b) {

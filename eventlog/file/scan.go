@@ -29,16 +29,20 @@ type scanner struct {
 	at   int64
 	r, w int
 
-	// The batch being read: its head's position, its head, the records left.
+	// The batch being read: its head's position, its head, the records left, and their
+	// frames. These are in buf (inFile), in unpacked, or in memory of the sidecar.
 	batchPos int64
 	batch    batchHeader
 	left     uint32
+	frames   []byte
+	inFile   bool
+	unpacked []byte
 	// size is the length of the newest record with its frame.
 	size int
 
-	// redacted are records of which bytes were taken out, as far as it is known.
-	// What does not fit is looked up again with the first of these functions, which
-	// the second ends; both are nil where nothing can have been redacted.
+	// redacted is what of the segment was redacted, as far as it is known. What does not fit
+	// is looked up again with the first of these functions, which the second ends; both are
+	// nil where nothing can have been redacted since.
 	redacted sidecar
 	lookUp   func() (sidecar, error)
 	endLook  func()
@@ -66,11 +70,26 @@ var (
 // reset makes the scanner start at a batch head at position pos, where offset
 // is expected. The buffer is kept.
 func (s *scanner) reset(f vfs.File, salt uint64, pos, offset int64) {
-	*s = scanner{file: f, salt: salt, limit: math.MaxInt64, next: offset, buf: s.buf, composed: s.composed, at: pos, batchPos: pos}
+	*s = scanner{file: f, salt: salt, limit: math.MaxInt64, next: offset, buf: s.buf, unpacked: s.unpacked, composed: s.composed, at: pos, batchPos: pos}
 }
 
-// pos is the byte position of the next byte to use.
-func (s *scanner) pos() int64 { return s.at + int64(s.r) }
+// knows makes the scanner read by a sidecar that does not change meanwhile.
+func (s *scanner) knows(list sidecar) {
+	s.redacted = list
+	s.lookUp, s.endLook = func() (sidecar, error) { return list, nil }, func() {}
+}
+
+// pos is the byte position of what is read next: a head, a record, or the batch that it is
+// packed in.
+func (s *scanner) pos() int64 {
+	switch {
+	case s.left == 0:
+		return s.at + int64(s.r)
+	case s.inFile:
+		return s.at + int64(s.r-len(s.frames))
+	}
+	return s.batchPos + batchHeaderSize
+}
 
 // peek returns the next n bytes, fewer at the limit or the end of the file.
 func (s *scanner) peek(n int) ([]byte, error) {
@@ -111,102 +130,191 @@ func (s *scanner) record() ([]byte, error) {
 		if err := s.head(); err != nil {
 			return nil, err
 		}
-	}
-	rest := s.batchPos + batchHeaderSize + int64(s.batch.body) - s.pos()
-	b, err := s.peek(frameHeadSize)
-	if err != nil {
-		return nil, err
-	}
-	if len(b) < frameHeadSize {
-		return nil, s.fault("record cut short by the end of the file")
-	}
-	if isBatchHead(b) {
-		return nil, s.fault("record has a bad length")
-	}
-	// The length is covered by a checksum at its far end. It may be believed
-	// as far as the checked head of the batch goes; peek reads no more than
-	// the file has.
-	offset, size := frameHead(b)
-	tail := int64(s.left-1) * frameOverhead
-	if int64(size)+tail > rest || s.left == 1 && int64(size) != rest {
-		return nil, s.fault("record has a bad length")
-	}
-	if b, err = s.peekFrame(size); err != nil {
-		return nil, err
-	}
-	if len(b) < size {
-		return nil, s.fault("record cut short by the end of the file")
-	}
-	data, ok := s.content(b)
-	if !ok {
-		if data, err = s.contentAgain(b); err != nil {
+		if err := s.load(); err != nil {
 			return nil, err
 		}
 	}
-	if offset != s.next {
-		return nil, s.fault(fmt.Sprintf("record has offset %d, expected %d", offset, s.next))
+	return s.recordOf()
+}
+
+// recordOf returns the next record of the batch that is loaded.
+func (s *scanner) recordOf() ([]byte, error) {
+	data, reason := s.frame()
+	if reason != "" && s.inFile {
+		// It may have been redacted before, or in the middle of the batch.
+		if err := s.lookAgain(reason); err != nil {
+			return nil, err
+		}
+		data, reason = s.frame()
 	}
-	s.r += size
-	s.size = size
+	if reason != "" {
+		return nil, s.fault(reason)
+	}
+	s.frames = s.frames[s.size:]
 	s.left--
 	s.next++
 	return data, nil
+}
+
+// frame returns the next record of the batch and notes its size, or why there is none. Its
+// length is covered by a checksum at its far end: it is believed as far as the checked head
+// of the batch goes.
+func (s *scanner) frame() (data []byte, reason string) {
+	b := s.frames
+	if len(b) < frameOverhead || isBatchHead(b) {
+		return nil, "record has a bad length"
+	}
+	offset, size := frameHead(b)
+	tail := int64(s.left-1) * frameOverhead
+	if int64(size)+tail > int64(len(b)) || s.left == 1 && size != len(b) {
+		return nil, "record has a bad length"
+	}
+	data, ok := s.content(b[:size])
+	if !ok {
+		return nil, "checksum of the record does not match"
+	}
+	if offset != s.next {
+		return nil, fmt.Sprintf("record has offset %d, expected %d", offset, s.next)
+	}
+	s.size = size
+	return data, ""
 }
 
 // content is the record in a frame, with what was redacted left out.
 func (s *scanner) content(frame []byte) (data []byte, ok bool) {
 	end := len(frame) - 4
 	data = frame[frameHeadSize:end:end]
-	if r := s.redacted[s.next]; r != nil {
+	if r := s.redacted.records[s.next]; r != nil {
 		s.composed, ok = r.compose(s.composed[:0], data)
 		return s.composed, ok
 	}
 	return data, le32(frame[end:]) == checksum(frame[:end])
 }
 
-// contentAgain is content for a frame that does not fit what is known: it may have
-// been redacted since, also between two reads of its bytes. The frame is read
-// again while nothing is redacted.
-func (s *scanner) contentAgain(frame []byte) ([]byte, error) {
-	bad := s.fault("checksum of the record does not match")
+// load makes the records of the batch ready whose head was read.
+func (s *scanner) load() error {
+	b, err := s.peekBody(int(s.batch.body))
+	if err != nil {
+		return err
+	}
+	s.r += len(b)
+	s.left, s.inFile = s.batch.records, s.batch.kind == batchRecords
+	if s.inFile {
+		s.frames = b
+	}
+	// What is known may have been replaced since: then what is left of the batch says so.
+	if x := s.redacted.batches[s.batch.first]; x != nil && (tombstoneOf(b) == x.sum() || !isTombstone(b)) {
+		return s.replaced(x)
+	}
+	if s.inFile {
+		return nil
+	}
+	records, reason := unpack(s.unpacked, b, int(s.batch.unpacked))
+	if reason != "" {
+		if isTombstone(b) {
+			reason = lostSidecar
+		}
+		return s.lookAgain(reason)
+	}
+	s.frames, s.unpacked = records, records
+	return nil
+}
+
+// lostSidecar is why bytes that were redacted cannot be read without what replaces them.
+const lostSidecar = "bytes of the record were redacted, and the file beside it that holds what is left (redacted) is missing or does not name the record; put it back"
+
+// lookAgain looks for what is to be read in the place of bytes that do not fit for the reason:
+// of the batch, or of the record that is next. Without any it returns the fault, but for a record
+// that the sidecar names: that is judged by who called.
+func (s *scanner) lookAgain(reason string) error {
+	bad := s.fault(reason)
 	if s.lookUp == nil {
-		return nil, bad
+		return bad
 	}
 	list, err := s.lookUp()
 	defer s.endLook()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.redacted = list
-	if _, err := s.file.ReadAt(frame, s.pos()); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	if x := list.batches[s.batch.first]; x != nil {
+		return s.replaced(x)
 	}
-	if data, ok := s.content(frame); ok {
-		return data, nil
+	if s.inFile && list.records[s.next] != nil {
+		return nil
 	}
-	if end := len(frame) - 4; list[s.next] == nil && le32(frame[end:]) == checksum(frame[:end])^redactedMask {
-		bad.reason = "bytes of the record were redacted, and the file beside it that holds what is left (" + redactedSuffix[1:] + ") is missing or does not name the record; put it back"
+	if s.inFile && s.markedRedacted() {
+		bad.reason = lostSidecar
 	}
-	return nil, bad
+	return bad
 }
 
-// peekFrame is peek for a record of size bytes. It looks whether the file is
-// that long before it makes room.
-func (s *scanner) peekFrame(size int) ([]byte, error) {
+// markedRedacted reports whether bytes of the record, or of the batch from it on, were
+// redacted by what stands behind them.
+func (s *scanner) markedRedacted() bool {
+	if isTombstone(s.frames) {
+		return true
+	}
+	_, size := frameHead(s.frames)
+	if size < frameOverhead || size > len(s.frames) {
+		return false
+	}
+	return le32(s.frames[size-4:]) == checksum(s.frames[:size-4])^redactedMask
+}
+
+// replaced makes the scanner read the rest of the batch from the sidecar.
+func (s *scanner) replaced(x *replaced) error {
+	done := s.batch.records - s.left
+	if x.records != s.batch.records {
+		return s.fault(fmt.Sprintf("the file beside it (redacted) has %d records of the batch, which has %d", x.records, s.batch.records))
+	}
+	records, reason := unpack(s.unpacked, x.packed, int(x.unpacked))
+	if reason != "" {
+		return s.fault("in the file beside it (redacted): " + reason)
+	}
+	s.unpacked, s.inFile = records, false
+	for range done {
+		_, size := frameHead(records)
+		if len(records) < frameOverhead || size > len(records) {
+			return s.fault("in the file beside it (redacted): record has a bad length")
+		}
+		records = records[size:]
+	}
+	s.frames = records
+	return nil
+}
+
+// peekBody is peek for the whole body of a batch. It looks whether the file is that long
+// before it makes room.
+func (s *scanner) peekBody(size int) ([]byte, error) {
+	const short = "batch cut short by the end of the file"
 	if size > len(s.buf) {
 		var last [1]byte
 		end := s.pos() + int64(size)
 		if end > s.limit {
-			return nil, s.fault("record cut short by the end of the file")
+			return nil, s.fault(short)
 		}
 		if n, err := s.file.ReadAt(last[:], end-1); n == 0 {
 			if errors.Is(err, io.EOF) {
-				return nil, s.fault("record cut short by the end of the file")
+				return nil, s.fault(short)
 			}
 			return nil, err
 		}
 	}
-	return s.peek(size)
+	b, err := s.peek(size)
+	if err == nil && len(b) < size {
+		return nil, s.fault(short)
+	}
+	return b, err
+}
+
+// skip passes over the batch whose head was read.
+func (s *scanner) skip() {
+	s.next += int64(s.batch.records)
+	if s.r += int(s.batch.body); s.r > s.w {
+		s.at += int64(s.r)
+		s.r, s.w = 0, 0
+	}
 }
 
 // head reads the head of a batch.
@@ -235,7 +343,6 @@ func (s *scanner) head() error {
 		return errSeal
 	}
 	s.batch = h
-	s.left = h.records
 	s.r += batchHeaderSize
 	return nil
 }

@@ -36,11 +36,44 @@ const (
 
 var sidecarMagic = [8]byte{'M', 'U', 'S', 'T', 'R', 'R', 'E', 'D'}
 
-// sidecar is the redactions of a segment by offset.
-type sidecar map[int64]*redacted
+// sidecar is what stands in the place of what was redacted of a segment. One of version 1
+// has records, any other batches.
+type sidecar struct {
+	// batches are by the offset of their first record, records by their offset.
+	batches map[int64]*replaced
+	records map[int64]*redacted
+}
 
-// redacted is a record with bytes taken out. The splices are in places of the
-// record as it was appended.
+// replaced is a batch of which records were redacted, as it is read. Of its bytes in the
+// segment none is left.
+type replaced struct {
+	// records is their number, unpacked their length with their frames.
+	records, unpacked uint32
+	// redacted are the places in the batch, in order, of the records that are not as they
+	// were appended.
+	redacted []uint32
+	packed   []byte
+}
+
+// sum is what the batch is told by from one that it was before.
+func (r *replaced) sum() uint32 { return packedSum(r.packed) }
+
+// tombstone is what is written over n bytes of a batch: zeros, and what says by what they
+// were replaced.
+func tombstone(n int, sum uint32) []byte {
+	return binary.LittleEndian.AppendUint32(make([]byte, n-4, n), sum^redactedMask)
+}
+
+// tombstoneOf is the sum of what replaces a batch that is only a tombstone.
+func tombstoneOf(body []byte) uint32 { return le32(body[len(body)-4:]) ^ redactedMask }
+
+// isTombstone reports whether the bytes up to the end of a batch are what redaction leaves.
+func isTombstone(b []byte) bool {
+	return len(b) > 4 && lastNonZero(b) >= len(b)-4 && lastNonZero(b[:len(b)-4]) < 0
+}
+
+// redacted is a record of a segment of version 1 with bytes taken out, and zeros in their
+// place. The splices are in places of the record as it was appended.
 type redacted struct {
 	splices []eventlog.Splice
 	// sum is the checksum of the record as it is read.
@@ -58,106 +91,41 @@ func (r *redacted) compose(dst, data []byte) (out []byte, ok bool) {
 	return out, checksum(out[begin:]) == r.sum
 }
 
-// piece is a part of a record as it is read: bytes of the record as it was
-// appended, from at on, or new ones.
-type piece struct {
-	at, len int
-	text    []byte // nil for bytes that are kept
-}
-
-// pieces are the parts of a record in order.
-type pieces []piece
-
-// take removes the first n bytes.
-func (p *pieces) take(n int) (out pieces) {
-	for n > 0 {
-		x := (*p)[0]
-		if x.len > n {
-			rest := x
-			rest.at, rest.len, x.len = x.at+n, x.len-n, n
-			if x.text != nil {
-				rest.text, x.text = x.text[n:], x.text[:n]
-			}
-			(*p)[0] = rest
-		} else {
-			*p = (*p)[1:]
-		}
-		n -= x.len
-		out = append(out, x)
-	}
-	return out
-}
-
-func (p *pieces) put(text []byte) {
-	if len(text) > 0 {
-		*p = append(*p, piece{len: len(text), text: text})
-	}
-}
-
-func (p *pieces) keep(from, to int) {
-	if from < to {
-		*p = append(*p, piece{at: from, len: to - from})
-	}
-}
-
-// resplice is the splices that have the effect of the old ones and then of those
-// in add, whose places are in the record as the old ones leave it. n is the length
-// of the record as it was appended. add must fit, see [eventlog.Redaction.Apply].
-func resplice(n int, old, add []eventlog.Splice) (out []eventlog.Splice) {
-	var before, after pieces
-	at := 0
-	for _, s := range old {
-		before.keep(at, s.At)
-		before.put(s.New)
-		at = s.At + s.Len
-	}
-	before.keep(at, n)
-	at = 0
-	for _, s := range add {
-		after = append(after, before.take(s.At-at)...)
-		before.take(s.Len)
-		after.put(s.New)
-		at = s.At + s.Len
-	}
-	after = append(after, before...)
-
-	next := 0 // behind what is kept or replaced
-	var text []byte
-	replace := func(to int) {
-		if next < to || len(text) > 0 {
-			out = append(out, eventlog.Splice{At: next, Len: to - next, New: text})
-			text = nil
-		}
-	}
-	for _, x := range after {
-		if x.text != nil {
-			text = append(text, x.text...)
-			continue
-		}
-		replace(x.at)
-		next = x.at + x.len
-	}
-	replace(n)
-	return out
-}
-
 func (s *segment) sidecarPath(suffix string) string {
 	return strings.TrimSuffix(s.path, segmentSuffix) + suffix
 }
 
 // encodeSidecar is a sidecar file of the segment.
 func encodeSidecar(h *segmentHeader, list sidecar) []byte {
+	version, n := uint32(packedVersion), len(list.batches)
+	if len(list.records) > 0 {
+		version, n = rawVersion, len(list.records)
+	}
 	le := binary.LittleEndian
 	b := append([]byte{}, sidecarMagic[:]...)
-	b = le.AppendUint32(b, formatVersion)
+	b = le.AppendUint32(b, version)
 	b = le.AppendUint32(b, uint32(h.partition))
 	b = le.AppendUint64(b, uint64(h.first))
 	b = le.AppendUint64(b, h.salt)
 	b = le.AppendUint64(b, h.logID)
-	b = le.AppendUint32(b, uint32(len(list)))
+	b = le.AppendUint32(b, uint32(n))
 	b = le.AppendUint32(b, checksum(b))
-	for _, offset := range slices.Sorted(maps.Keys(list)) {
-		r := list[offset]
+	for _, first := range slices.Sorted(maps.Keys(list.batches)) {
+		r := list.batches[first]
+		begin := len(b)
+		b = le.AppendUint64(b, uint64(first))
+		b = le.AppendUint32(b, r.records)
+		b = le.AppendUint32(b, r.unpacked)
+		b = le.AppendUint32(b, uint32(len(r.redacted)))
+		b = le.AppendUint32(b, uint32(len(r.packed)))
+		for _, i := range r.redacted {
+			b = le.AppendUint32(b, i)
+		}
+		b = append(b, r.packed...)
+		b = le.AppendUint32(b, checksum(b[begin:]))
+	}
+	for _, offset := range slices.Sorted(maps.Keys(list.records)) {
+		r := list.records[offset]
 		begin := len(b)
 		b = le.AppendUint64(b, uint64(offset))
 		b = le.AppendUint32(b, r.sum)
@@ -178,76 +146,123 @@ func decodeSidecar(b []byte, h *segmentHeader) (list sidecar, reason string) {
 	le := binary.LittleEndian
 	switch {
 	case len(b) < sidecarHeaderSize:
-		return nil, fmt.Sprintf("header cut short at %d bytes", len(b))
+		return list, fmt.Sprintf("header cut short at %d bytes", len(b))
 	case !bytes.Equal(b[:8], sidecarMagic[:]):
-		return nil, "no header of a sidecar"
+		return list, "no header of a sidecar"
 	case le.Uint32(b[44:]) != checksum(b[:44]):
-		return nil, "checksum of the header does not match"
-	case le.Uint32(b[8:]) != formatVersion:
-		return nil, fmt.Sprintf("format version %d, this build reads version %d", le.Uint32(b[8:]), formatVersion)
+		return list, "checksum of the header does not match"
+	}
+	version := le.Uint32(b[8:])
+	switch {
+	case version != rawVersion && version != packedVersion:
+		return list, fmt.Sprintf("format version %d, this build reads versions %d and %d", version, rawVersion, packedVersion)
 	case le.Uint32(b[12:]) != uint32(h.partition) || le.Uint64(b[16:]) != uint64(h.first) || le.Uint64(b[24:]) != h.salt || le.Uint64(b[32:]) != h.logID:
-		return nil, "it belongs to another segment"
+		return list, "it belongs to another segment"
 	}
 	n := int(le.Uint32(b[40:]))
-	list = sidecar{}
 	rest := b[sidecarHeaderSize:]
 	next := h.first
-	for range n {
-		entry := rest
-		cut := fmt.Sprintf("entry %d of %d is cut short or damaged", len(list), n)
-		if len(rest) < 16 {
-			return nil, cut
+	list = sidecar{batches: map[int64]*replaced{}, records: map[int64]*redacted{}}
+	for i := range n {
+		size, ok := 0, false
+		if version == rawVersion {
+			size, next, ok = list.decodeRecord(rest, next)
+		} else {
+			size, next, ok = list.decodeBatch(rest, next)
 		}
-		offset, r := int64(le.Uint64(rest)), &redacted{sum: le.Uint32(rest[8:])}
-		count := int(le.Uint32(rest[12:]))
-		rest = rest[16:]
-		if offset < next || count > len(rest)/12 {
-			return nil, cut
+		if !ok || len(rest)-size < 4 || le.Uint32(rest[size:]) != checksum(rest[:size]) {
+			return sidecar{}, fmt.Sprintf("entry %d of %d is cut short or damaged", i, n)
 		}
-		at := 0
-		for range count {
-			if len(rest) < 12 {
-				return nil, cut
-			}
-			s := eventlog.Splice{At: int(le.Uint32(rest)), Len: int(le.Uint32(rest[4:]))}
-			size := int(le.Uint32(rest[8:]))
-			rest = rest[12:]
-			if s.At < at || size > len(rest) {
-				return nil, cut
-			}
-			s.New, rest = rest[:size:size], rest[size:]
-			at = s.At + s.Len
-			r.splices = append(r.splices, s)
-		}
-		size := len(entry) - len(rest)
-		if len(rest) < 4 || le.Uint32(rest) != checksum(entry[:size]) {
-			return nil, cut
-		}
-		rest = rest[4:]
-		list[offset], next = r, offset+1
+		rest = rest[size+4:]
 	}
 	if len(rest) != 0 {
-		return nil, fmt.Sprintf("%d bytes behind the last entry", len(rest))
+		return sidecar{}, fmt.Sprintf("%d bytes behind the last entry", len(rest))
 	}
 	return list, ""
 }
 
-// readSidecar reads the sidecar of a segment, nil when it has none.
+// decodeBatch adds the entry of a batch that b begins with, whose first record is not before
+// from. It returns the entry's length without its checksum, and the offset behind it.
+func (s *sidecar) decodeBatch(b []byte, from int64) (size int, next int64, ok bool) {
+	le := binary.LittleEndian
+	if len(b) < 24 {
+		return 0, 0, false
+	}
+	first := int64(le.Uint64(b))
+	r := &replaced{records: le.Uint32(b[8:]), unpacked: le.Uint32(b[12:])}
+	count, length := int64(le.Uint32(b[16:])), int64(le.Uint32(b[20:]))
+	if first < from || r.records == 0 || r.unpacked > maxUnpacked || length <= packOverhead || 24+4*count+length > int64(len(b)) {
+		return 0, 0, false
+	}
+	size = 24
+	for range count {
+		r.redacted = append(r.redacted, le.Uint32(b[size:]))
+		size += 4
+	}
+	r.packed = b[size : size+int(length) : size+int(length)]
+	s.batches[first] = r
+	return size + int(length), first + int64(r.records), true
+}
+
+// decodeRecord is decodeBatch for an entry of version 1.
+func (s *sidecar) decodeRecord(b []byte, from int64) (size int, next int64, ok bool) {
+	le := binary.LittleEndian
+	if len(b) < 16 {
+		return 0, 0, false
+	}
+	offset, r := int64(le.Uint64(b)), &redacted{sum: le.Uint32(b[8:])}
+	count, rest := int(le.Uint32(b[12:])), b[16:]
+	if offset < from || count > len(rest)/12 {
+		return 0, 0, false
+	}
+	at := 0
+	for range count {
+		if len(rest) < 12 {
+			return 0, 0, false
+		}
+		x := eventlog.Splice{At: int(le.Uint32(rest)), Len: int(le.Uint32(rest[4:]))}
+		n := int(le.Uint32(rest[8:]))
+		rest = rest[12:]
+		if x.At < at || n > len(rest) {
+			return 0, 0, false
+		}
+		x.New, rest = rest[:n:n], rest[n:]
+		at = x.At + x.Len
+		r.splices = append(r.splices, x)
+	}
+	s.records[offset] = r
+	return len(b) - len(rest), offset + 1, true
+}
+
+// readSidecar reads the sidecar of a segment, which is empty when it has none.
 func readSidecar(fsys vfs.FS, seg *segment) (sidecar, error) {
 	path := seg.sidecarPath(redactedSuffix)
 	b, err := readWhole(fsys, path)
 	if isNotExist(err) {
-		return nil, nil
+		return sidecar{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return sidecar{}, fmt.Errorf("read %s: %w", path, err)
 	}
 	list, reason := decodeSidecar(b, &seg.header)
 	if reason != "" {
-		return nil, &eventlog.CorruptError{File: path, Offset: seg.header.first, Reason: reason}
+		return sidecar{}, &eventlog.CorruptError{File: path, Offset: seg.header.first, Reason: reason}
 	}
 	return list, nil
 }
+
+// has reports whether bytes of a record were redacted. first is the offset of the first one
+// of its batch.
+func (s *sidecar) has(first, offset int64) bool {
+	if x := s.batches[first]; x != nil {
+		_, ok := slices.BinarySearch(x.redacted, uint32(offset-first))
+		return ok
+	}
+	return s.records[offset] != nil
+}
+
+// empty reports whether nothing of the segment was redacted.
+func (s *sidecar) empty() bool { return len(s.batches) == 0 && len(s.records) == 0 }
 
 func readWhole(fsys vfs.FS, path string) ([]byte, error) {
 	f, err := fsys.Open(path)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -21,6 +22,9 @@ type writer struct {
 	// marked is set when a mark stands at pos.
 	marked bool
 	mark   [batchHeaderSize]byte
+	// packed is the batch being written as it is on disk, head included. gathered is memory
+	// for the records of one that lie in several blocks.
+	packed, gathered []byte
 }
 
 // zeros is what space ahead of use is written with. It is never changed.
@@ -82,7 +86,8 @@ func (p *partition) step() bool {
 // written, and it may be tried again, or another in its place.
 func (p *partition) commit(b *batch) error {
 	w := &p.w
-	size := int64(batchHeaderSize + b.body)
+	w.pack(b)
+	size := int64(len(w.packed))
 	if (p.rollNext.Swap(false) || w.pos+size > p.log.opts.SegmentBytes) && w.pos > segmentHeaderSize {
 		if err := p.roll(b.offset); err != nil {
 			// It is still due: the next try begins the same segment.
@@ -93,30 +98,40 @@ func (p *partition) commit(b *batch) error {
 	if err := p.fill(size); err != nil {
 		return err
 	}
-	head := batchHeader{kind: batchRecords, first: b.offset, body: uint32(b.body), records: uint32(b.records)}
-	head.encode(b.first.buf[b.start:], w.seg.header.salt, w.pos)
+	head := batchHeader{kind: batchPacked, first: b.offset, body: uint32(size - batchHeaderSize), records: uint32(b.records), unpacked: uint32(b.body)}
+	head.encode(w.packed, w.seg.header.salt, w.pos)
 	w.marked = false
-	pos := w.pos
-	for blk, from := b.first, b.start; ; blk, from = blk.next, 0 {
-		// The last block may be filling with the next batch.
-		to := b.end
-		if blk != b.last {
-			to = blk.n
-		}
-		if _, err := w.file.WriteAt(blk.buf[from:to], pos); err != nil {
-			return fmt.Errorf("write %s: %w", w.seg.path, err)
-		}
-		pos += int64(to - from)
-		if blk == b.last {
-			break
-		}
+	if _, err := w.file.WriteAt(w.packed, w.pos); err != nil {
+		return fmt.Errorf("write %s: %w", w.seg.path, err)
 	}
 	if err := p.sync(); err != nil {
 		return err
 	}
-	w.pos = pos
+	w.pos += size
 	p.spaceAgain()
 	return nil
+}
+
+// pack makes the batch as it is on disk, with room for its head.
+func (w *writer) pack(b *batch) {
+	if cap(w.packed) > 2*maxBatchBytes { // a record as large as that is rare
+		w.packed, w.gathered = nil, nil
+	}
+	records := b.first.buf[b.start:]
+	if b.first == b.last {
+		records = records[:b.body]
+	} else {
+		w.gathered = slices.Grow(w.gathered[:0], b.body)
+		for blk, from := b.first, b.start; ; blk, from = blk.next, 0 {
+			if blk == b.last { // it may be filling with the next batch
+				w.gathered = append(w.gathered, blk.buf[from:b.end]...)
+				break
+			}
+			w.gathered = append(w.gathered, blk.buf[from:blk.n]...)
+		}
+		records = w.gathered
+	}
+	w.packed = pack(append(w.packed[:0], w.mark[:]...), records)
 }
 
 // fill writes space ahead, so that size bytes at pos lie in written space. On a
@@ -312,7 +327,7 @@ func (p *partition) publish(b *batch) {
 	p.mu.durable = b.offset + int64(b.records)
 	p.mu.durablePos = p.w.pos
 	seg := p.last()
-	seg.addIndex(b.offset, p.w.pos-int64(batchHeaderSize+b.body))
+	seg.addIndex(b.offset, p.w.pos-int64(len(p.w.packed)))
 	seg.bytes = p.w.filled
 	p.mu.chain.evict(p.log.opts.TailBytes)
 	for r := range p.mu.readers {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/eventlog/logtest"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -230,7 +231,7 @@ func fileHolds(t *testing.T, fs vfs.FS, text string) bool {
 				continue
 			}
 			b, err := statefiles.Read(fs, path)
-			if err == nil && bytes.Contains(b, []byte(text)) {
+			if err == nil && (bytes.Contains(b, []byte(text)) || bytes.Contains(logtest.Packed(b), []byte(text))) {
 				return true
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -68,6 +69,13 @@ func TestLogThatWentApart(t *testing.T) {
 	}
 }
 
+// incompressible is a record that takes as many bytes in the log.
+func incompressible(seed byte, n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b) // it never fails
+	return b
+}
+
 // TestLogThatWasTrimmedBehindTheBackup: nothing is damaged, so the refusal says which records
 // are missing and which backups continue with what is left of the log. A backup that says
 // where its log ends is not fetched for that.
@@ -84,7 +92,7 @@ func TestLogThatWasTrimmedBehindTheBackup(t *testing.T) {
 	put := func(n int) {
 		t.Helper()
 		for range n {
-			if _, err := l.Append(context.Background(), 0, make([]byte, 4096)); err != nil {
+			if _, err := l.Append(context.Background(), 0, incompressible(0, 4096)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -180,7 +188,7 @@ func TestLogDamagedBeforeTheBackup(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i := range n {
-					if _, err := l.Append(context.Background(), 0, bytes.Repeat([]byte{byte(i + 1)}, 1000)); err != nil {
+					if _, err := l.Append(context.Background(), 0, incompressible(byte(i), 1000)); err != nil {
 						t.Fatal(err)
 					}
 				}

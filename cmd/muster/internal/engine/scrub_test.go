@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +63,13 @@ func (l line) turn(t *testing.T, d time.Duration) {
 	l.rests(t, d)
 }
 
+// noise is n bytes that take as much room where they are compressed.
+func noise(seed, n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(b) // it never fails
+	return b
+}
+
 // TestScrub: damage to closed segments, and files that are removed, are found while the
 // log is in use, said once, and counted until they are put back; records are taken
 // meanwhile, and the end of the log ends it.
@@ -75,7 +83,7 @@ func TestScrub(t *testing.T) {
 	put := func(n int) {
 		t.Helper()
 		for i := range n {
-			if _, err := l.Append(t.Context(), 0, fmt.Appendf(nil, "record %d %s", i, strings.Repeat("x", 200))); err != nil {
+			if _, err := l.Append(t.Context(), 0, fmt.Appendf(nil, "record %d %s", i, noise(i, 200))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -225,7 +233,7 @@ func TestDamageThatIsMetIsCounted(t *testing.T) {
 			return err
 		},
 		"redaction": func(l *file.Log, _ string) error {
-			return l.Redact(t.Context(), 0, []eventlog.Redaction{{Offset: 52, Splices: []eventlog.Splice{{At: 0, Len: 3, New: []byte("y")}}}})
+			return l.Redact(t.Context(), 0, []eventlog.Redaction{{Offset: 50, Splices: []eventlog.Splice{{At: 0, Len: 3, New: []byte("y")}}}})
 		},
 		"backup": func(l *file.Log, dir string) error {
 			links, err := l.Link(filepath.Join(dir, "links"))
@@ -242,7 +250,7 @@ func TestDamageThatIsMetIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range 400 {
-				if _, err := l.Append(t.Context(), 0, fmt.Appendf(nil, "record %d %s", i, strings.Repeat("x", 200))); err != nil {
+				if _, err := l.Append(t.Context(), 0, fmt.Appendf(nil, "record %d %s", i, noise(i, 200))); err != nil {
 					t.Fatal(err)
 				}
 			}
