@@ -33,16 +33,19 @@ func pack(dst, records []byte) []byte {
 // packedSum is the checksum that what is packed ends with.
 func packedSum(packed []byte) uint32 { return le32(packed[len(packed)-packOverhead:]) }
 
+// badBatch is why a batch is not what was written; after any other reason it is, and makes
+// no sense.
+const badBatch = "checksum of the batch does not match"
+
 // unpack returns records of n bytes, in dst if it has room, and why packed does not hold
 // them, or "".
 func unpack(dst, packed []byte, n int) (records []byte, reason string) {
-	const bad = "checksum of the batch does not match"
 	if len(packed) <= packOverhead {
-		return nil, bad
+		return nil, badBatch
 	}
 	block := packed[:len(packed)-packOverhead]
 	if checksum(block) != packedSum(packed) {
-		return nil, bad
+		return nil, badBatch
 	}
 	if got, err := s2.DecodedLen(block); err != nil || got != n {
 		return nil, "the batch is not packed as its head says"

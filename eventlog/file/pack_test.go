@@ -2,9 +2,11 @@ package file
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/klauspost/compress/s2"
 )
 
 // TestBatchOfManyBlocks: a batch whose records lie in several blocks is written whole and
@@ -90,6 +92,36 @@ func TestSenselessHeads(t *testing.T) {
 		change(&bad)
 		if bad.check(3) == "" {
 			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// TestSenselessBatchIsNoTornWrite: a last batch whose checksum holds and that makes no sense was
+// written so: it is damage, and not cut off.
+func TestSenselessBatchIsNoTornWrite(t *testing.T) {
+	t.Parallel()
+	records := appendFrame(appendFrame(nil, 0, []byte("a")), 1, []byte("b"))
+	bad := bytes.Clone(records)
+	bad[frameHeadSize] ^= 1
+	for name, x := range map[string]struct {
+		block    []byte
+		unpacked int
+		ok       bool
+	}{
+		"whole":           {s2.Encode(nil, records), len(records), true},
+		"no block":        {append(binary.AppendUvarint(nil, uint64(len(records))), 0xff, 0xff, 0xff), len(records), false},
+		"other length":    {s2.Encode(nil, append(records, 0)), len(records), false},
+		"damaged records": {s2.Encode(nil, bad), len(records), false},
+	} {
+		h := segmentHeader{version: packedVersion, salt: fuzzSalt, logID: fuzzLogID}
+		body := binary.LittleEndian.AppendUint32(bytes.Clone(x.block), checksum(x.block))
+		b := appendHead(h.encode(), batchHeader{kind: batchPacked, body: uint32(len(body)), records: 2, unpacked: uint32(x.unpacked)})
+		fsys := vfs.NewMem()
+		writeFile(t, fsys, "log/meta", (&small{magic: metaMagic, number: 1, value: fuzzLogID}).encode())
+		writeFile(t, fsys, "log/p0/"+segmentName(0), append(append(b, body...), make([]byte, 100)...))
+		_, got, err := inspect(fsys)
+		if x.ok != (err == nil && len(got) == 2) || !x.ok && asCorrupt(err) == nil {
+			t.Errorf("%s: %d records, %v", name, len(got), err)
 		}
 	}
 }

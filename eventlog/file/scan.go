@@ -148,7 +148,9 @@ func (s *scanner) recordOf() ([]byte, error) {
 		data, reason = s.frame()
 	}
 	if reason != "" {
-		return nil, s.fault(reason)
+		bad := s.fault(reason)
+		bad.written = !s.inFile
+		return nil, bad
 	}
 	s.frames = s.frames[s.size:]
 	s.left--
@@ -210,11 +212,15 @@ func (s *scanner) load() error {
 		return nil
 	}
 	records, reason := unpack(s.unpacked, b, int(s.batch.unpacked))
-	if reason != "" {
-		if isTombstone(b) {
-			reason = lostSidecar
-		}
+	switch {
+	case isTombstone(b):
+		return s.lookAgain(lostSidecar)
+	case reason == badBatch:
 		return s.lookAgain(reason)
+	case reason != "":
+		bad := s.fault(reason)
+		bad.written = true
+		return bad
 	}
 	s.frames, s.unpacked = records, records
 	return nil
@@ -225,7 +231,7 @@ const lostSidecar = "bytes of the record were redacted, and the file beside it t
 
 // lookAgain looks for what is to be read in the place of bytes that do not fit for the reason:
 // of the batch, or of the record that is next. Without any it returns the fault, but for a record
-// that the sidecar names: that is judged by who called.
+// that the sidecar names, which the caller tries again.
 func (s *scanner) lookAgain(reason string) error {
 	bad := s.fault(reason)
 	if s.lookUp == nil {
@@ -255,8 +261,11 @@ func (s *scanner) markedRedacted() bool {
 	if isTombstone(s.frames) {
 		return true
 	}
+	if len(s.frames) < frameOverhead {
+		return false
+	}
 	_, size := frameHead(s.frames)
-	if size < frameOverhead || size > len(s.frames) {
+	if size > len(s.frames) {
 		return false
 	}
 	return le32(s.frames[size-4:]) == checksum(s.frames[:size-4])^redactedMask
@@ -265,22 +274,22 @@ func (s *scanner) markedRedacted() bool {
 // replaced makes the scanner read the rest of the batch from the sidecar.
 func (s *scanner) replaced(x *replaced) error {
 	done := s.batch.records - s.left
-	if x.records != s.batch.records {
-		return s.fault(fmt.Sprintf("the file beside it (redacted) has %d records of the batch, which has %d", x.records, s.batch.records))
-	}
 	records, reason := unpack(s.unpacked, x.packed, int(x.unpacked))
-	if reason != "" {
-		return s.fault("in the file beside it (redacted): " + reason)
+	if reason == "" && x.records != s.batch.records {
+		reason = fmt.Sprintf("it has %d records of the batch, which has %d", x.records, s.batch.records)
 	}
-	s.unpacked, s.inFile = records, false
-	for range done {
-		_, size := frameHead(records)
-		if len(records) < frameOverhead || size > len(records) {
-			return s.fault("in the file beside it (redacted): record has a bad length")
+	for i := uint32(0); i < done && reason == ""; i++ {
+		if len(records) >= frameOverhead {
+			_, size := frameHead(records)
+			records = records[min(size, len(records)):]
 		}
-		records = records[size:]
 	}
-	s.frames = records
+	if reason != "" {
+		bad := s.fault("in the file beside it (" + redactedSuffix + "): " + reason)
+		bad.written = true
+		return bad
+	}
+	s.unpacked, s.frames, s.inFile = records, records, false
 	return nil
 }
 
