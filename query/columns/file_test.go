@@ -150,3 +150,47 @@ func FuzzOpenFile(f *testing.F) {
 		}
 	})
 }
+
+// TestForgetRemovesUnlistedFiles: a file that could not be removed when it left the list, such as
+// one that became part of a larger, is removed when an account is forgotten: it may have its events.
+func TestForgetRemovesUnlistedFiles(t *testing.T) {
+	t.Parallel()
+	s := openEmpty(t)
+	for partition := range 2 {
+		b := NewBuilder()
+		b.Add(1, []byte("bought"), 3, 1, 1, nil)
+		if err := s.Add(partition, 0, 10, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := func() (out []string) {
+		entries, err := os.ReadDir(s.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			out = append(out, e.Name())
+		}
+		return out
+	}
+	listed := names()
+	left, err := os.ReadFile(filepath.Join(s.dir, listed[0]))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, "0-0000000000000000-0000000000000005.col"), left, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Forget(0, 2); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(); !slices.Equal(got, listed) {
+		t.Errorf("%q, want %q", got, listed)
+	}
+	if err := s.Forget(0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(); !slices.Equal(got, listed[1:]) {
+		t.Errorf("%q, want %q", got, listed[1:])
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -312,7 +313,7 @@ func (s *Set) Forget(partition int, account uint64) error {
 	defer s.extending.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var err error
+	err := s.removeUnlisted(partition)
 	s.files[partition] = slices.DeleteFunc(s.files[partition], func(x *file) bool {
 		if !x.has(account) {
 			return false
@@ -332,6 +333,23 @@ func (s *Set) Forget(partition int, account uint64) error {
 		return fmt.Errorf("columns of history: %w", err)
 	}
 	return nil
+}
+
+// removeUnlisted removes the files of a partition that are in no list: those that could not be
+// removed when they left it. Both locks are held.
+func (s *Set) removeUnlisted(partition int) error {
+	names, err := os.ReadDir(s.dir)
+	for _, n := range names {
+		path := filepath.Join(s.dir, n.Name())
+		if !strings.HasPrefix(n.Name(), strconv.Itoa(partition)+"-") || !strings.HasSuffix(n.Name(), fileSuffix) ||
+			slices.ContainsFunc(s.files[partition], func(x *file) bool { return x.path == path }) {
+			continue
+		}
+		if e := os.Remove(path); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // ForgetMemory is Forget of what is in memory alone.
