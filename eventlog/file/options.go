@@ -13,7 +13,7 @@ import (
 // Defaults of [Options].
 const (
 	DefaultPartitions     = 1
-	DefaultSegmentBytes   = 128 << 20
+	DefaultSegmentBytes   = 48 << 20
 	DefaultMaxRecordBytes = 16 << 20
 	DefaultQueueBytes     = 64 << 20
 	DefaultQueueRecords   = 1 << 16
@@ -35,7 +35,8 @@ type Options struct {
 	// Partitions is fixed when the log is created.
 	Partitions int
 	// SegmentBytes is the size at which a new segment file is begun. A segment
-	// takes at least one batch, however large.
+	// takes at least one batch, however large. A start reads the last one, which at
+	// the default has some 600,000 events; a redaction keeps what it replaces in one in memory.
 	SegmentBytes int64
 	// MaxRecordBytes is the largest record Append takes.
 	MaxRecordBytes int

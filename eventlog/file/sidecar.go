@@ -101,8 +101,12 @@ func encodeSidecar(h *segmentHeader, list sidecar) []byte {
 	if len(list.records) > 0 {
 		version, n = rawVersion, len(list.records)
 	}
+	size := sidecarHeaderSize
+	for _, r := range list.batches { // which may be most of the segment
+		size += 28 + 4*len(r.redacted) + len(r.packed)
+	}
 	le := binary.LittleEndian
-	b := append([]byte{}, sidecarMagic[:]...)
+	b := append(make([]byte, 0, size), sidecarMagic[:]...)
 	b = le.AppendUint32(b, version)
 	b = le.AppendUint32(b, uint32(h.partition))
 	b = le.AppendUint64(b, uint64(h.first))
