@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -61,10 +63,16 @@ func (b ballast) drop() {
 	ok(b.t, os.Remove(b.path))
 }
 
-// try sends an event of a person of its own and returns the answer.
+// try sends an event of a person of its own and returns the answer. The padding is text
+// that does not compress: the log would make nothing of one letter repeated, and a disk
+// would not become full of it.
 func (s *server) try(i int, padding int) (status int, retryAfter, fault string) {
 	s.t.Helper()
-	body := fmt.Sprintf(`{"event_type":"seen","user":{"email":"p%d@x.io"},"properties":{"n":%d,"pad":%q}}`, i, i, strings.Repeat("x", padding))
+	pad := make([]byte, padding)
+	seed := [32]byte{byte(i), byte(i >> 8), byte(i >> 16)}
+	_, _ = rand.NewChaCha8(seed).Read(pad) // never fails
+	text := base64.RawURLEncoding.EncodeToString(pad)[:padding]
+	body := fmt.Sprintf(`{"event_type":"seen","user":{"email":"p%d@x.io"},"properties":{"n":%d,"pad":%q}}`, i, i, text)
 	req, err := http.NewRequestWithContext(s.t.Context(), "POST", s.origin+"/api/v1/events", strings.NewReader(body))
 	ok(s.t, err)
 	req.Header.Set("Content-Type", "application/json")
