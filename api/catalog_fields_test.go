@@ -38,7 +38,8 @@ type catalogField struct {
 // values, and the attributes of profiles are a call of their own.
 func TestCatalogOfProperties(t *testing.T) {
 	t.Parallel()
-	s := newService(t, &memHistory{}, nil)
+	h := &memHistory{}
+	s := newService(t, h, nil)
 	for i := range 10 {
 		s.event(fmt.Sprintf(`{"event_type":"bought","user":{"email":"p%d@x.io","attributes":{"plan":"pro","tags":["a","b"]},"geo":{"country":"DE"}},"properties":{"value":%d,"item":{"sku":"s-%d"},"note":null}}`, i, i%2, i%3))
 	}
@@ -72,6 +73,11 @@ func TestCatalogOfProperties(t *testing.T) {
 		Attributes []catalogField
 	}
 	s.want("GET", "/attributes", "", &attributes)
+	h.mu.Lock()
+	if h.expected != 1 {
+		t.Errorf("history expected questions %d times", h.expected)
+	}
+	h.mu.Unlock()
 	if a := attributes.Attributes; attributes.LookedAt != 10 || len(a) != 3 || a[0].Path != "attributes.plan" || a[1].Path != "attributes.tags" || a[2].Path != "geo.country" ||
 		!reflect.DeepEqual(a[1].ElementTypes, []string{"text"}) || len(a[1].Values) != 2 || a[1].Types[0].Type != "list" {
 		t.Errorf("have %+v", attributes)

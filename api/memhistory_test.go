@@ -27,6 +27,14 @@ type memHistory struct {
 	asked    int           // activity questions
 	read     int           // timelines
 	held     int           // replays that wait or have waited
+	expected int           // how often questions were expected
+}
+
+// ExpectQuestions counts.
+func (h *memHistory) ExpectQuestions() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.expected++
 }
 
 // holdReplays keeps segments on events building until release is called.

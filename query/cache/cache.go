@@ -101,6 +101,14 @@ func (h *History) OnLoss(fn func()) {
 	}
 }
 
+// ExpectQuestions tells a back end that can prepare for questions that some will come
+// soon. It does not wait.
+func (h *History) ExpectQuestions() {
+	if b, ok := h.Backend.(interface{ ExpectQuestions() }); ok {
+		b.ExpectQuestions()
+	}
+}
+
 // Append implements [query.History].
 func (h *History) Append(ctx context.Context, b *query.Batch) error {
 	if h.entries == nil {

@@ -32,7 +32,8 @@ const (
 )
 
 // columnKeeper keeps the columns of the events beside the tables, see package columns:
-// in files, made in the background after the first question, and in memory what is
+// in files, made in the background once a question was asked or is expected, and in
+// memory what is
 // newer.
 type columnKeeper struct {
 	set  *columns.Set
@@ -501,6 +502,14 @@ func (s *Store) Quick(ctx context.Context, q query.MatchQuery) bool {
 	}
 	s.columns.ask()
 	return s.catchUp(ctx, q.Cut) == nil && s.columns.set.Whole(&q)
+}
+
+// ExpectQuestions begins to make columns, as the first question does: one will come
+// soon. It does not wait for them.
+func (s *Store) ExpectQuestions() {
+	if s.columns != nil {
+		s.columns.ask()
+	}
 }
 
 // matchColumns answers a question from columns, and from the tables what they lack.

@@ -628,6 +628,24 @@ func TestColumnsWhileQuestionsRead(t *testing.T) {
 	})
 }
 
+// TestColumnsOfExpectedQuestions: columns are not made before a question, and are made when
+// one is expected.
+func TestColumnsOfExpectedQuestions(t *testing.T) {
+	t.Parallel()
+	s := openColumned(t, t.TempDir()+"/h.duckdb", 100)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	mustAppend(t, s, steadyBatch(0, 1000))
+	if s.columns.wanted() {
+		t.Error("columns are made before anybody asks")
+	}
+	s.ExpectQuestions()
+	eventually.Holds(t, "files", func() bool { return len(s.columns.set.Files(0)) > 0 })
+}
+
 // TestSmallFilesBecomeOne: files of like size do, and not one with few others, whose rows would be
 // read again for each of those.
 func TestSmallFilesBecomeOne(t *testing.T) {

@@ -34,8 +34,8 @@ type Options struct {
 
 	// Columns keeps the events a second time, by type and property, in a directory beside
 	// the file, so that conditions on one type are answered fast: see package columns.
-	// They are made in the background after the first question, and take about as much
-	// again as half of the events.
+	// They are made in the background once a question was asked or is expected, and take
+	// about as much again as half of the events.
 	Columns bool
 	// Logger gets messages about the columns; nil is silent.
 	Logger *slog.Logger

@@ -606,6 +606,15 @@ func (r *Resilient) Quick(ctx context.Context, q query.MatchQuery) (quick bool) 
 	return quick && err == nil
 }
 
+// ExpectQuestions is that of [Store]. It does nothing while the file is being inspected.
+func (r *Resilient) ExpectQuestions() {
+	// A fault is of the file, and the question that is expected returns it.
+	_ = r.with(context.Background(), nil, func(s *Store) error {
+		s.ExpectQuestions()
+		return nil
+	})
+}
+
 // Replay implements [query.History].
 func (r *Resilient) Replay(ctx context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
 	return r.with(ctx, &q.Cut, func(s *Store) error { return s.Replay(ctx, q, fn) })

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/cache"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
 
@@ -250,6 +251,26 @@ func TestFileIsOpenedBesides(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestResilientExpectsQuestions: the store in use hears of questions that are expected.
+func TestResilientExpectsQuestions(t *testing.T) {
+	t.Parallel()
+	o := resilientOptions(filepath.Join(t.TempDir(), "h.duckdb"))
+	o.Options.Columns = true
+	r := OpenResilient(o)
+	defer r.Close()
+	if err := r.Opened(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	feedRecords(t, r)
+	h, err := cache.New(r, cache.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ExpectQuestions()
+	set := r.mu.current.store.columns.set
+	eventually.Holds(t, "columns of the events", func() bool { return set.Memory(0).Rows > 0 || len(set.Files(0)) > 0 })
 }
 
 // TestDamageWhileOpen: rows that cannot be read any more take the file out of use;

@@ -27,10 +27,13 @@ func (m *columnMaker) close() {
 	m.done.Wait()
 }
 
-// PrepareColumns sees to columns of the account's fields while a user thinks about a
-// condition. It does not wait for them. When those of another account are being made, the
-// first preview makes these.
+// PrepareColumns sees to columns of the account's fields, and to those of history where it
+// has such, while a user thinks about a condition. It does not wait for them. When fields of
+// another account are being prepared, the first preview makes these.
 func (e *Evaluator) PrepareColumns(account uint64) {
+	if h, ok := e.opts.History.(interface{ ExpectQuestions() }); ok {
+		h.ExpectQuestions()
+	}
 	m := e.columns
 	select {
 	case m.busy <- struct{}{}:
