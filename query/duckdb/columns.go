@@ -33,8 +33,7 @@ const (
 
 // columnKeeper keeps the columns of the events beside the tables, see package columns:
 // in files, made in the background once a question was asked or is expected, and in
-// memory what is
-// newer.
+// memory what is newer.
 type columnKeeper struct {
 	set  *columns.Set
 	wake chan struct{}
