@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -406,7 +407,13 @@ func TestSteadyStateAllocations(t *testing.T) {
 	for range 200 {
 		one()
 	}
-	if n := testing.AllocsPerRun(500, one); n > 0.1 {
-		t.Fatalf("%.2f allocations per record", n)
+	// It counts what goroutines of tests before it allocate, too: each measurement would have
+	// what a record allocates.
+	least := math.Inf(1)
+	for range 5 {
+		least = min(least, testing.AllocsPerRun(500, one))
+	}
+	if least > 0.1 {
+		t.Fatalf("%.2f allocations per record", least)
 	}
 }
