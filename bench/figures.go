@@ -37,7 +37,7 @@ func figuresRun(ctx context.Context, s streams, args []string) error {
 		}
 		g := &o.Segments
 		g.MinProfiles, g.EventsPerProfile, g.Budget, g.Seed = min(10_000, g.MaxProfiles), 10, 15*time.Minute, 1
-		g.Events, g.CostEvents, g.Rounds, g.Reads, g.Workers = min(200_000, 10*g.MaxProfiles), min(50_000, g.MaxProfiles), max(segmentRounds, i.Rounds), 20_000, 16
+		g.Events, g.CostEvents, g.Rounds, g.Reads, g.Workers = min(200_000, 10*g.MaxProfiles), min(200_000, 10*g.MaxProfiles), max(segmentRounds, i.Rounds), 20_000, 16
 		c := &o.Recovery
 		c.Profiles, c.Segments, c.Clients = min(100_000, c.Events), 20, 16
 		return o.Validate()

@@ -21,7 +21,7 @@ func segmentsRun(ctx context.Context, s streams, args []string) error {
 	f.DurationVar(&o.Budget, "budget", 15*time.Minute, "time for growing and measuring; the stale-read check comes after it")
 	memory := f.Int64("max-memory-mb", 0, "most memory to take, in MiB; 0 is four fifths of what is free")
 	f.IntVar(&o.Events, "events", 200_000, "events of each measurement of ingest")
-	f.IntVar(&o.CostEvents, "cost-events", 50_000, "events of each measurement with 1 to 1,000 segments")
+	f.IntVar(&o.CostEvents, "cost-events", 200_000, "events of each measurement with 1 to 1,000 segments")
 	f.IntVar(&o.Rounds, "rounds", 3, "how often each of those is repeated")
 	f.IntVar(&o.Reads, "reads", 20_000, "counts that are timed under ingest")
 	f.IntVar(&o.StaleReads, "stale-reads", 1_000_000, "acknowledged events that are each followed by a read; 0 leaves that out")

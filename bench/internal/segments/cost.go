@@ -54,7 +54,7 @@ func (s *step) cost(ctx context.Context) error {
 			if ids, err = s.scaleTo(ctx, ids, scaleCounts[i]); err != nil {
 				return err
 			}
-			r, err := s.a.ingest(ctx, s.o.Workers, s.records(s.o.CostEvents))
+			r, err := s.costOf(ctx, s.records(s.o.CostEvents))
 			if err != nil {
 				return err
 			}
@@ -78,6 +78,18 @@ func (s *step) cost(ctx context.Context) error {
 	}
 	s.out.Cost = &Cost{other, same, spread(least)}
 	return nil
+}
+
+// costOf measures records right behind a checkpoint: a measurement that one falls into takes
+// half as much again, whatever the number of segments.
+func (s *step) costOf(ctx context.Context, records [][]byte) (Rate, error) {
+	if err := s.a.awaitHistory(ctx); err != nil {
+		return Rate{}, err
+	}
+	if _, err := s.checkpoint(); err != nil {
+		return Rate{}, err
+	}
+	return s.a.ingest(ctx, s.o.Workers, records)
 }
 
 // scaleTo brings the number of segments on types that no event has to n.
@@ -148,7 +160,7 @@ func (s *step) sameCost(ctx context.Context, points []CostPoint) error {
 				events /= 5 // they take long enough
 			}
 			records := m.records(events, pick, name(points[i]))
-			r, err := s.a.ingest(ctx, s.o.Workers, records)
+			r, err := s.costOf(ctx, records)
 			if err != nil {
 				return err
 			}

@@ -13,9 +13,9 @@
 // It is the process's own user and system time (getrusage) from the first
 // record handed over until history has stored the last, by the number of
 // events: appending, applying, segments, waiting requests, history, garbage
-// collection. Records are built before the clock starts, and checkpoints are
-// measured by themselves: the node's own are so rare here that none falls
-// into a measurement by accident.
+// collection. Records are built before the clock starts. Checkpoints are measured by
+// themselves, too. Those that the node writes meanwhile are in the CPU time and counted; the
+// cost beside many segments (cost.go) is measured right behind one, without any.
 //
 // # Invariants
 //
