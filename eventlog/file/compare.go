@@ -20,8 +20,8 @@ func (e *ForkedError) Error() string {
 }
 
 // Compare compares the segment files of a partition that two logs have both, as far as both
-// have records. Its error is a [*ForkedError] where they went apart. Of records with bytes
-// taken out, what is left is compared. The log in dir must be whole; damaged are files of
+// have records. Its error is a [*ForkedError] where they went apart. Records with bytes taken
+// out in one of them are not compared: what stood in their place is not known. The log in dir must be whole; damaged are files of
 // the other, in which what cannot be read is passed over. No process may have them open.
 func Compare(fsys vfs.FS, dir, other string, partition int, damaged map[string]bool) error {
 	opts := (&Options{FS: fsys}).withDefaults()
@@ -59,13 +59,17 @@ func compareSegments(fsys vfs.FS, a, b *segment, damaged bool) error {
 		if err != nil && !(damaged && isCorrupt(err)) {
 			return err
 		}
+		pending, err := redacting(fsys, seg)
+		if err != nil {
+			return err
+		}
 		f, err := fsys.Open(seg.path)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
 		in.reset(f, h.salt, segmentHeaderSize, h.first)
-		in.knows(list)
+		in.knows(list, pending)
 	}
 	if a.header != b.header {
 		return &ForkedError{b.path, b.header.first}

@@ -27,6 +27,9 @@ const (
 
 	// batchMagic has its highest bit set, a record's length never has: the
 	// first word tells a batch head from a record.
+	// maxOffset is above that of any record, and far from where adding to it overflows.
+	maxOffset = 1 << 62
+
 	batchMagic    = 0xB7C4A5E9
 	batchMagicBit = 1 << 31
 )
@@ -166,10 +169,16 @@ func (h *batchHeader) check(next int64) string {
 	if h.first != next {
 		return fmt.Sprintf("batch starts at offset %d, expected %d", h.first, next)
 	}
+	if h.first > maxOffset {
+		return fmt.Sprintf("batch starts at offset %d, the most is %d", h.first, int64(maxOffset))
+	}
 	switch h.kind {
 	case batchRecords, batchPacked:
 		if h.records == 0 || uint64(h.unpacked) < uint64(h.records)*frameOverhead || h.unpacked > maxUnpacked {
 			return fmt.Sprintf("batch of %d records in %d bytes", h.records, h.unpacked)
+		}
+		if h.kind == batchPacked && h.records > 1 && h.unpacked > maxBatchBytes {
+			return fmt.Sprintf("batch of %d records in %d bytes, the most is %d", h.records, h.unpacked, maxBatchBytes)
 		}
 		if h.kind == batchPacked && (h.body <= packOverhead || uint64(h.body) > uint64(maxPacked(int(h.unpacked)))) {
 			return fmt.Sprintf("batch of %d bytes packed in %d", h.unpacked, h.body)

@@ -64,6 +64,7 @@ func (p *partition) link(dir string, out *Links) error {
 	}
 	p.trimMu.Lock() // the files stay meanwhile
 	defer p.trimMu.Unlock()
+	p.linked[dir] = struct{}{}
 	p.mu.Lock()
 	start, end, pos := p.mu.start, p.mu.durable, p.mu.durablePos
 	segs := append([]*segment(nil), p.mu.segments...)
@@ -82,8 +83,10 @@ func (p *partition) link(dir string, out *Links) error {
 		}
 		out.Files = append(out.Files, Linked{p.name() + "/" + name, size})
 		linked := segment{path: fsys.PathJoin(dir, name)}
-		if err := fsys.Link(seg.sidecarPath(redactedSuffix), linked.sidecarPath(redactedSuffix)); err != nil && !isNotExist(err) {
-			return err
+		for _, suffix := range []string{redactedSuffix, redactingSuffix} {
+			if err := fsys.Link(seg.sidecarPath(suffix), linked.sidecarPath(suffix)); err != nil && !isNotExist(err) {
+				return err
+			}
 		}
 	}
 	if start > 0 {
@@ -157,12 +160,41 @@ func (p *partition) linkSidecars(dir string, end int64, out []Linked) ([]Linked,
 			out = append(out, Linked{p.name() + "/" + fsys.PathBase(path), -1})
 		}
 	}
+	delete(p.linked, dir)
 	return out, nil
 }
 
+// keepSidecars links the sidecar of a segment that is to be trimmed into the copies that
+// LinkSidecars has not completed: they cannot be read without it where the segment was
+// redacted since. trimMu is held.
+func (p *partition) keepSidecars(seg *segment) error {
+	fsys := p.log.opts.FS
+	now := seg.sidecarPath(redactedSuffix)
+	if _, err := fsys.Stat(now); isNotExist(err) {
+		return nil
+	}
+	for dir := range p.linked {
+		then := &segment{path: fsys.PathJoin(dir, segmentName(seg.header.first))}
+		if _, err := fsys.Stat(then.path); isNotExist(err) {
+			if _, err := fsys.Stat(dir); isNotExist(err) {
+				delete(p.linked, dir) // it was given up
+			}
+			continue
+		}
+		path := then.sidecarPath(redactedSuffix)
+		if err := fsys.RemoveAll(path); err != nil {
+			return err
+		}
+		if err := fsys.Link(now, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // redactedSince returns what is redacted of a segment, and whether its copy may still
-// hold bytes of that. now is the segment, then its link. What was trimmed meanwhile is
-// as it was then.
+// hold bytes of that. now is the segment, then its link, which has the sidecar of a segment
+// that was trimmed meanwhile.
 func (p *partition) redactedSince(now, then *segment) (list sidecar, pending bool, err error) {
 	if list, err = readSidecar(p.log.opts.FS, now); err != nil {
 		return list, false, err
@@ -174,8 +206,12 @@ func (p *partition) redactedSince(now, then *segment) (list sidecar, pending boo
 	if list.empty() {
 		return before, true, nil
 	}
-	if pending, err = p.redacting(now); err != nil {
-		return list, false, err
+	for _, seg := range []*segment{now, then} {
+		undone, err := redacting(p.log.opts.FS, seg)
+		if err != nil {
+			return list, false, err
+		}
+		pending = pending || undone
 	}
 	same := bytes.Equal(encodeSidecar(&now.header, list), encodeSidecar(&now.header, before))
 	return list, pending || !same, nil

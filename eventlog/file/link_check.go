@@ -50,6 +50,10 @@ func (l *Log) CheckLinked(ctx context.Context, dir string, links Links, throttle
 				next = of[i+1]
 			}
 			if err := p.checkLinked(fsys, fsys.PathJoin(dir, path), first, next, sizes[path]); err != nil {
+				if start, _ := p.bounds(); isCorrupt(err) && first < start {
+					// No damage of the log any more, which would be reported until a start.
+					return fmt.Errorf("a segment that was trimmed meanwhile: %s", err)
+				}
 				return err
 			}
 		}
@@ -86,14 +90,14 @@ func (p *partition) checkLinked(fsys throttledFS, path string, first, next, size
 	if size >= 0 {
 		s.limit = size
 	}
-	s.lookUp, s.endLook = func() (sidecar, error) {
-		p.redactMu.RLock()
-		list, err := readSidecar(p.log.opts.FS, live)
-		if err == nil && list.empty() { // it was trimmed meanwhile
+	look, end := p.sidecarOf(live)
+	s.lookUp, s.endLook = func() (list sidecar, pending bool, err error) {
+		if list, pending, err = look(); err == nil && list.empty() { // it was trimmed meanwhile
 			list, err = readSidecar(p.log.opts.FS, linked)
+			pending = true
 		}
-		return list, err
-	}, p.redactMu.RUnlock
+		return list, pending, err
+	}, end
 	for err == nil && s.next < next {
 		_, err = s.record()
 	}

@@ -169,7 +169,7 @@ func (l *Log) newPartition(id int) *partition {
 	p := &partition{
 		log: l, id: id,
 		dir:  l.opts.FS.PathJoin(l.dir, fmt.Sprintf("p%d", id)),
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), linked: map[string]struct{}{},
 	}
 	p.noted.next = -1
 	p.mu.readers = make(map[*Reader]struct{})
@@ -386,6 +386,12 @@ func (l *Log) Close() error {
 		}
 		close(l.closing)
 		l.writers.Wait()
+		for _, p := range l.partitions {
+			// A redaction or a trim that has begun is ended before another process may open
+			// the files. None begins behind this.
+			p.trimMu.Lock()
+			p.trimMu.Unlock() //nolint:staticcheck // it is waited for
+		}
 		l.noteEndsQuietly(true)
 		l.closeErr = l.release((*partition).stop)
 	})

@@ -37,6 +37,10 @@ type partition struct {
 	// trimMu lets one Trim or Redact run at a time. It is taken before mu.
 	trimMu sync.Mutex
 
+	// linked are the directories that Link made and LinkSidecars has not completed. trimMu
+	// guards it.
+	linked map[string]struct{}
+
 	// redactMu is held while the bytes of a segment are redacted, and by readers
 	// that look up what was. It is taken behind trimMu, without mu.
 	redactMu sync.RWMutex

@@ -19,8 +19,8 @@ import (
 // the list may have been carried out; its places then no longer fit, and a list must
 // be made of the records as they are read now.
 //
-// Readers get each record as it was or as it is to be; those that come to it after
-// Redact has returned nil, as it is to be. The bytes are then out of the files.
+// Readers get each record as it was or as it is to be; those that are made after Redact has
+// returned nil, as it is to be. The bytes are then out of the files.
 func (l *Log) Redact(ctx context.Context, partition int, list []eventlog.Redaction) (err error) {
 	p, err := l.partition(partition)
 	if err != nil {
@@ -74,15 +74,18 @@ func (p *partition) redactSegment(seg *segment, end int64, list []eventlog.Redac
 	if err != nil {
 		return err
 	}
-	undone, err := p.redacting(seg)
+	undone, err := redacting(p.log.opts.FS, seg)
 	if err != nil {
 		return err
+	}
+	if _, err := p.log.opts.FS.Stat(seg.path); isNotExist(err) { // opening it would make it
+		return missing(seg)
 	}
 	f, err := p.log.opts.FS.OpenReadWrite(seg.path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	now, at, err := replaceBatches(f, seg, have, list)
+	now, at, err := replaceBatches(f, seg, have, undone, list)
 	if err == nil && len(at) > 0 {
 		if err = p.writeSidecar(seg, now); err == nil {
 			p.mu.Lock()
@@ -100,8 +103,8 @@ func (p *partition) redactSegment(seg *segment, end int64, list []eventlog.Redac
 }
 
 // redacting reports whether a redaction of the segment was not ended.
-func (p *partition) redacting(seg *segment) (bool, error) {
-	_, err := p.log.opts.FS.Stat(seg.sidecarPath(redactingSuffix))
+func redacting(fsys vfs.FS, seg *segment) (bool, error) {
+	_, err := fsys.Stat(seg.sidecarPath(redactingSuffix))
 	if isNotExist(err) {
 		return false, nil
 	}
@@ -117,10 +120,10 @@ type place struct {
 
 // eachBatch calls fn behind the head of each batch of a segment that is no longer written, up
 // to the last one that is wanted. fn may read the batch's records.
-func eachBatch(f vfs.File, seg *segment, have sidecar, last int64, fn func(s *scanner) error) error {
+func eachBatch(f vfs.File, seg *segment, have sidecar, undone bool, last int64, fn func(s *scanner) error) error {
 	var s scanner
 	s.reset(f, seg.header.salt, segmentHeaderSize, seg.header.first)
-	s.knows(have)
+	s.knows(have, undone)
 	var err error
 	for err == nil && s.next <= last {
 		if err = s.head(); err != nil {
@@ -143,8 +146,9 @@ func eachBatch(f vfs.File, seg *segment, have sidecar, last int64, fn func(s *sc
 
 // replaceBatches makes what is to stand beside the segment instead of what stands there now:
 // with the list carried out, and in the place of records the batches that they are in. It
-// returns where the batches stand whose bytes are to go.
-func replaceBatches(f vfs.File, seg *segment, have sidecar, list []eventlog.Redaction) (now sidecar, at map[int64]place, err error) {
+// returns where the batches stand whose bytes are to go. undone says that those of what
+// stands there now may not have gone yet.
+func replaceBatches(f vfs.File, seg *segment, have sidecar, undone bool, list []eventlog.Redaction) (now sidecar, at map[int64]place, err error) {
 	now, at = sidecar{batches: map[int64]*replaced{}}, map[int64]place{}
 	maps.Copy(now.batches, have.batches)
 	// wanted are the offsets of records that are to be replaced, in order.
@@ -157,7 +161,7 @@ func replaceBatches(f vfs.File, seg *segment, have sidecar, list []eventlog.Reda
 	if len(wanted) == 0 {
 		return now, at, nil
 	}
-	err = eachBatch(f, seg, have, wanted[len(wanted)-1], func(s *scanner) error {
+	err = eachBatch(f, seg, have, undone, wanted[len(wanted)-1], func(s *scanner) error {
 		first, end := s.next, s.next+int64(s.batch.records)
 		from, _ := slices.BinarySearch(wanted, first)
 		to, _ := slices.BinarySearch(wanted, end)
@@ -207,7 +211,7 @@ func placesOf(f vfs.File, seg *segment, list sidecar) (map[int64]place, error) {
 	if len(list.batches) == 0 {
 		return at, nil
 	}
-	err := eachBatch(f, seg, list, slices.Max(slices.Collect(maps.Keys(list.batches))), func(s *scanner) error {
+	err := eachBatch(f, seg, list, true, slices.Max(slices.Collect(maps.Keys(list.batches))), func(s *scanner) error {
 		if list.batches[s.next] != nil {
 			at[s.next] = place{s.pos(), int(s.batch.body)}
 		}
@@ -238,7 +242,7 @@ func (p *partition) carryOut(seg *segment, f vfs.File, list sidecar, at map[int6
 // finishRedactions carries out what a crash or a failure has left undone.
 func (p *partition) finishRedactions() error {
 	for _, seg := range p.mu.segments {
-		undone, err := p.redacting(seg)
+		undone, err := redacting(p.log.opts.FS, seg)
 		if err != nil {
 			return err
 		}
@@ -255,10 +259,13 @@ func (p *partition) finishRedactions() error {
 
 // sidecarOf returns what a reader of the segment looks up redactions with, and what
 // ends that.
-func (p *partition) sidecarOf(seg *segment) (look func() (sidecar, error), end func()) {
-	return func() (sidecar, error) {
+func (p *partition) sidecarOf(seg *segment) (look func() (list sidecar, pending bool, err error), end func()) {
+	return func() (list sidecar, pending bool, err error) {
 		p.redactMu.RLock()
-		return readSidecar(p.log.opts.FS, seg)
+		if pending, err = redacting(p.log.opts.FS, seg); err == nil {
+			list, err = readSidecar(p.log.opts.FS, seg)
+		}
+		return list, pending, err
 	}, p.redactMu.RUnlock
 }
 

@@ -304,8 +304,12 @@ func TestReplacedAgain(t *testing.T) {
 		looked := 0
 		var s scanner
 		s.reset(f, seg.header.salt, segmentHeaderSize, 0)
-		s.knows(known)
-		s.lookUp = func() (sidecar, error) { looked++; return readSidecar(fsys, seg) }
+		s.knows(known, false)
+		s.lookUp = func() (sidecar, bool, error) {
+			looked++
+			list, err := readSidecar(fsys, seg)
+			return list, false, err
+		}
 		_, err0 := s.record()
 		data, err1 := s.record()
 		if err := errors.Join(err0, err1); err != nil || string(data) != want || looked != looks {

@@ -73,6 +73,9 @@ func (p *partition) replaySegment(ctx context.Context, first, next, end int64, f
 		if offset < next {
 			continue
 		}
+		if offset > next {
+			return next, fmt.Errorf("%s: the records before offset %d are missing: they were changed meanwhile", p.dir, offset)
+		}
 		if err := ctx.Err(); err != nil {
 			return next, err
 		}

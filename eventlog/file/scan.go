@@ -42,9 +42,10 @@ type scanner struct {
 
 	// redacted is what of the segment was redacted, as far as it is known. What does not fit
 	// is looked up again with the first of these functions, which the second ends; both are
-	// nil where nothing can have been redacted since.
+	// nil where nothing can have been redacted since. pending says that what is replaced may
+	// not be overwritten yet.
 	redacted sidecar
-	lookUp   func() (sidecar, error)
+	lookUp   func() (list sidecar, pending bool, err error)
 	endLook  func()
 	composed []byte
 }
@@ -74,9 +75,9 @@ func (s *scanner) reset(f vfs.File, salt uint64, pos, offset int64) {
 }
 
 // knows makes the scanner read by a sidecar that does not change meanwhile.
-func (s *scanner) knows(list sidecar) {
+func (s *scanner) knows(list sidecar, pending bool) {
 	s.redacted = list
-	s.lookUp, s.endLook = func() (sidecar, error) { return list, nil }, func() {}
+	s.lookUp, s.endLook = func() (sidecar, bool, error) { return list, pending, nil }, func() {}
 }
 
 // pos is the byte position of what is read next: a head, a record, or the batch that it is
@@ -229,6 +230,10 @@ func (s *scanner) load() error {
 // lostSidecar is why bytes that were redacted cannot be read without what replaces them.
 const lostSidecar = "bytes of the record were redacted, and the file beside it that holds what is left (redacted) is missing or does not name the record; put it back"
 
+// otherSidecar is why they cannot be read by an older or a newer one: in that, bytes that were
+// redacted since may stand again.
+const otherSidecar = "bytes of the record were redacted, and the file beside it that holds what is left (redacted) is not the one that was made then; put that one back"
+
 // lookAgain looks for what is to be read in the place of bytes that do not fit for the reason:
 // of the batch, or of the record that is next. Without any it returns the fault, but for a record
 // that the sidecar names, which the caller tries again.
@@ -237,13 +242,21 @@ func (s *scanner) lookAgain(reason string) error {
 	if s.lookUp == nil {
 		return bad
 	}
-	list, err := s.lookUp()
+	list, pending, err := s.lookUp()
 	defer s.endLook()
 	if err != nil {
 		return err
 	}
 	s.redacted = list
 	if x := list.batches[s.batch.first]; x != nil {
+		if !pending {
+			if another, err := s.namesAnother(x); err != nil {
+				return err
+			} else if another {
+				bad.reason, bad.written = otherSidecar, true
+				return bad
+			}
+		}
 		return s.replaced(x)
 	}
 	if s.inFile && list.records[s.next] != nil {
@@ -253,6 +266,16 @@ func (s *scanner) lookAgain(reason string) error {
 		bad.reason = lostSidecar
 	}
 	return bad
+}
+
+// namesAnother reports whether what is left of the batch in the file says that something else
+// replaces it. What was read of it before may be older.
+func (s *scanner) namesAnother(x *replaced) (bool, error) {
+	b := make([]byte, s.batch.body)
+	if n, err := s.file.ReadAt(b, s.batchPos+batchHeaderSize); n < len(b) {
+		return false, err
+	}
+	return isTombstone(b) && tombstoneOf(b) != x.sum(), nil
 }
 
 // markedRedacted reports whether bytes of the record, or of the batch from it on, were

@@ -305,6 +305,7 @@ func (p *partition) writeSidecar(seg *segment, list sidecar) error {
 		return err
 	}
 	if err := writeDurable(fsys, path+tmpSuffix, b); err != nil {
+		_ = fsys.Remove(path + tmpSuffix) // a start removes it, too
 		return err
 	}
 	if err := fsys.Rename(path+tmpSuffix, path); err != nil {

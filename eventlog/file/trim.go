@@ -32,6 +32,11 @@ func (l *Log) Trim(partition int, before int64) error {
 	p.mu.Unlock()
 
 	fsys := l.opts.FS
+	for _, seg := range segs[:drop] {
+		if err := p.keepSidecars(seg); err != nil {
+			return fmt.Errorf("trim partition %d: keep what was redacted for a copy: %w", p.id, err)
+		}
+	}
 	if drop > 0 {
 		s := small{magic: startMagic, number: uint32(p.id), value: uint64(start)}
 		if err := writeSmall(fsys, p.dir, startName, s); err != nil {
@@ -40,7 +45,7 @@ func (l *Log) Trim(partition int, before int64) error {
 	}
 	p.mu.Lock()
 	for _, seg := range p.mu.segments[:drop] {
-		p.mu.garbage = append(p.mu.garbage, seg.path, seg.sidecarPath(redactingSuffix), seg.sidecarPath(redactedSuffix))
+		p.mu.garbage = append(p.mu.garbage, seg.path, seg.sidecarPath(redactingSuffix), seg.sidecarPath(redactedSuffix), seg.sidecarPath(redactedSuffix)+tmpSuffix)
 	}
 	p.mu.segments = append([]*segment(nil), p.mu.segments[drop:]...)
 	p.mu.start = start

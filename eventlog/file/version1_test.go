@@ -139,7 +139,7 @@ func TestVersion1RedactionIsEnded(t *testing.T) {
 	if in := append(inFiles(t, fsys, "record 1 of Anna"), inFiles(t, fsys, "record 4 of Anna")...); len(in) > 0 {
 		t.Errorf("left in %q", in)
 	}
-	if undone, err := l.partitions[0].redacting(segmentOf(fsys, 0)); err != nil || undone {
+	if undone, err := redacting(l.opts.FS, segmentOf(fsys, 0)); err != nil || undone {
 		t.Errorf("it is not noted as ended: %v, %v", undone, err)
 	}
 }
