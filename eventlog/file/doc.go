@@ -64,7 +64,8 @@
 //
 // After a power loss the newest batch may lack its mark. Damage to exactly
 // that batch, between the crash and the start, looks like a torn write and is
-// cut. Nothing that is written before the damage can tell the two apart
+// cut; so does damage to the page in which small batches stand with the mark
+// behind them, as long as the file end has not noted them. Nothing that is written before the damage can tell the two apart
 // without a second fsync per batch. The rule holds for storage that keeps what
 // a successful fsync promised; the checksums are CRC-32C and guard against
 // faults, not against an adversary who can write the files.

@@ -275,8 +275,8 @@ func (r *Reader) closeFile() error {
 	f := r.file
 	r.file, r.seg, r.until = nil, nil, 0
 	r.scan.file = nil
-	if cap(r.scan.unpacked) > 2*maxBatchBytes { // a record as large as that is rare
-		r.scan.unpacked = nil
+	if max(cap(r.scan.unpacked), cap(r.scan.buf)) > 2*maxBatchBytes { // a record as large as that is rare
+		r.scan.unpacked, r.scan.buf = nil, nil
 	}
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("close a log segment: %w", err)

@@ -205,17 +205,26 @@ func replaceBatches(f vfs.File, seg *segment, have sidecar, undone bool, list []
 	return now, at, err
 }
 
-// placesOf finds all batches that the sidecar has.
+// placesOf finds all batches that the sidecar has, and looks whether that can be read: it is
+// all that is left of them then.
 func placesOf(f vfs.File, seg *segment, list sidecar) (map[int64]place, error) {
 	at := map[int64]place{}
 	if len(list.batches) == 0 {
 		return at, nil
 	}
 	err := eachBatch(f, seg, list, true, slices.Max(slices.Collect(maps.Keys(list.batches))), func(s *scanner) error {
-		if list.batches[s.next] != nil {
-			at[s.next] = place{s.pos(), int(s.batch.body)}
+		x, first := list.batches[s.next], s.next
+		if x == nil {
+			return nil
 		}
-		return nil
+		at[first] = place{s.pos(), int(s.batch.body)}
+		s.left = s.batch.records
+		err := s.replaced(x)
+		for err == nil && s.left > 0 {
+			_, err = s.recordOf()
+		}
+		s.left, s.next = 0, first
+		return err
 	})
 	return at, err
 }

@@ -28,10 +28,14 @@ func Replay(ctx context.Context, fsys vfs.FS, dir string, id uint64, partition i
 	slices.Sort(firsts)
 	next := from
 	for i, first := range firsts {
-		if i+1 < len(firsts) && firsts[i+1] <= next {
+		until := end // what is behind the last record of a segment, as a seal, is not read
+		if i+1 < len(firsts) {
+			until = min(end, firsts[i+1])
+		}
+		if until <= next {
 			continue
 		}
-		if next, err = p.replaySegment(ctx, first, next, end, fn); err != nil {
+		if next, err = p.replaySegment(ctx, first, next, until, fn); err != nil {
 			return err
 		}
 	}

@@ -409,3 +409,61 @@ func TestHeadsOfNoWriter(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayDoesNotReadSeals: a check passes over what is behind the last record of a closed
+// segment, and so does a replay.
+func TestReplayDoesNotReadSeals(t *testing.T) {
+	t.Parallel()
+	fsys := vfs.NewMem()
+	l := redactLog(t, fsys)
+	id := l.id
+	mustClose(t, l)
+	path := segmentOf(fsys, 0).path
+	b := readFile(t, fsys, path)
+	seal := bytes.LastIndex(b, batchMagicBytes)
+	b[seal+5] ^= 1
+	writeFile(t, fsys, path, b)
+	if c, err := Check(fsys, "log"); err != nil || !c.Whole() {
+		t.Fatalf("%v, %+v", err, c.Findings)
+	}
+	n := 0
+	if err := Replay(t.Context(), fsys, "log", id, 0, 0, 7, func(int64, []byte) error { n++; return nil }); err != nil || n != 7 {
+		t.Errorf("%d records, %v", n, err)
+	}
+}
+
+// TestStartKeepsWhatCannotBeReplaced: a sidecar whose checksums are right and which makes no
+// sense does not cost a start the batch that it names.
+func TestStartKeepsWhatCannotBeReplaced(t *testing.T) {
+	t.Parallel()
+	frames := func(first int64, n int) []byte {
+		var b []byte
+		for i := range n {
+			b = appendFrame(b, first+int64(i), []byte("x"))
+		}
+		return b
+	}
+	for name, x := range map[string]*replaced{
+		"more records":   {records: 2, unpacked: uint32(len(frames(1, 2))), packed: pack(nil, frames(1, 2))},
+		"another length": {records: 1, unpacked: 99, packed: pack(nil, frames(1, 1))},
+		"another offset": {records: 1, unpacked: uint32(len(frames(2, 1))), packed: pack(nil, frames(2, 1))},
+	} {
+		fsys := vfs.NewMem()
+		l := redactLog(t, fsys)
+		h := l.partitions[0].mu.segments[0].header
+		mustClose(t, l)
+		seg := segmentOf(fsys, 0)
+		before := readFile(t, fsys, seg.path)
+		writeFile(t, fsys, seg.sidecarPath(redactedSuffix), encodeSidecar(&h, sidecar{batches: map[int64]*replaced{1: x}}))
+		writeFile(t, fsys, seg.sidecarPath(redactingSuffix), nil)
+		if l, err := Open("log", Options{FS: fsys}); !isCorrupt(err) {
+			t.Errorf("%s: opened, %v", name, err)
+			if err == nil {
+				mustClose(t, l)
+			}
+		}
+		if !bytes.Equal(readFile(t, fsys, seg.path), before) {
+			t.Errorf("%s: the segment was changed", name)
+		}
+	}
+}
