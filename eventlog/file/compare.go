@@ -21,8 +21,9 @@ func (e *ForkedError) Error() string {
 
 // Compare compares the segment files of a partition that two logs have both, as far as both
 // have records. Its error is a [*ForkedError] where they went apart. Records with bytes taken
-// out in one of them are not compared: what stood in their place is not known. The log in dir must be whole; damaged are files of
-// the other, in which what cannot be read is passed over. No process may have them open.
+// out in one of them are not compared: what stood in their place is not known. The log in
+// dir must be whole; damaged are files of the other, in which what cannot be read is passed
+// over. No process may have them open.
 func Compare(fsys vfs.FS, dir, other string, partition int, damaged map[string]bool) error {
 	opts := (&Options{FS: fsys}).withDefaults()
 	p, q := (&Log{opts: opts, dir: dir}).newPartition(partition), (&Log{opts: opts, dir: other}).newPartition(partition)

@@ -18,8 +18,8 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// somebody is behind anna, and takes the rest out of the record.
-func somebody(offset int64) eventlog.Redaction {
+// restOf redacts the text that the redaction of [anna] has left behind "record N of ".
+func restOf(offset int64) eventlog.Redaction {
 	return eventlog.Redaction{Offset: offset, Splices: []eventlog.Splice{{At: len(fmt.Sprintf("record %d of ", offset)), Len: len("somebody and Bert"), New: []byte("-")}}}
 }
 
@@ -30,7 +30,7 @@ func mustRedact(t *testing.T, l *Log, list ...eventlog.Redaction) {
 	}
 }
 
-// TestSidecarOfAnotherTime (L1): an older sidecar beside a segment has bytes that were redacted
+// TestSidecarOfAnotherTime: an older sidecar beside a segment has bytes that were redacted
 // since. It is damage, for a reader, a check and a scrub, also where the other records fit.
 func TestSidecarOfAnotherTime(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,7 @@ func TestSidecarOfAnotherTime(t *testing.T) {
 	mustRedact(t, l, anna(1))
 	path := segmentOf(fsys, 0).sidecarPath(redactedSuffix)
 	older := readFile(t, fsys, path)
-	mustRedact(t, l, somebody(1))
+	mustRedact(t, l, restOf(1))
 	newer := readFile(t, fsys, path)
 	want := readRecords(t, l)
 	mustClose(t, l)
@@ -93,7 +93,7 @@ func TestSidecarOfAnotherTime(t *testing.T) {
 	}
 }
 
-// TestCopyOfWhatIsTrimmed (L3): a segment that is redacted and trimmed between Link and
+// TestCopyOfWhatIsTrimmed (L1): a segment that is redacted and trimmed between Link and
 // LinkSidecars is whole in the copy, and has nothing of what was redacted.
 func TestCopyOfWhatIsTrimmed(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestCopyOfWhatIsTrimmed(t *testing.T) {
 		if !before {
 			mustRedact(t, l, anna(1))
 		}
-		mustRedact(t, l, somebody(1))
+		mustRedact(t, l, restOf(1))
 		want := readRecords(t, l)
 		if err := l.Trim(0, 6); err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestCopyBesideAnEndedRedaction(t *testing.T) {
 	l := redactLog(t, fsys)
 	mustRedact(t, l, anna(1))
 	p, seg := l.partitions[0], segmentOf(fsys, 0)
-	beginRedaction(t, l, somebody(1))
+	beginRedaction(t, l, restOf(1))
 	links, err := l.Link("links")
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestCheckOfATrimmedCopy(t *testing.T) {
 	l := redactLog(t, fsys)
 	defer mustClose(t, l)
 	mustRedact(t, l, anna(1))
-	beginRedaction(t, l, somebody(1))
+	beginRedaction(t, l, restOf(1))
 	links, err := l.Link("links")
 	if err != nil {
 		t.Fatal(err)

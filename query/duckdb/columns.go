@@ -26,8 +26,7 @@ const (
 	// idleRows is how many rows may come without a question before files are no longer
 	// made.
 	idleRows = 10_000_000
-	// buildRest is how long a rest between files is, as a share of the time that the
-	// one before took.
+	// buildRest divides the time that a file took: so long is the rest behind it.
 	buildRest = 2
 )
 

@@ -269,7 +269,9 @@ func TestResilientExpectsQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.ExpectQuestions()
+	r.mu.Lock()
 	set := r.mu.current.store.columns.set
+	r.mu.Unlock()
 	eventually.Holds(t, "columns of the events", func() bool { return set.Memory(0).Rows > 0 || len(set.Files(0)) > 0 })
 }
 
